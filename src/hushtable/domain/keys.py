@@ -1,0 +1,154 @@
+"""Cells of a product domain as keys of 64-bit words.
+
+Consecutive attributes share a word while the product of their sizes fits 2^64; a key is the tuple
+of its words. Keys are kept as an array of shape (words, cells), most significant word first, so
+that the order of keys is the lexicographic order of codes and every word is one run of memory.
+
+Promise: packing loses nothing for any number and size of attributes; nothing passes through a float.
+Cost: one multiplication and addition a code; sorting and searching take one word where it settles
+the order, which is always so below 2^64 cells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.errors import BadNumber
+from hushtable.exact.rationals import as_count
+
+Keys: TypeAlias = NDArray[np.uint64]
+_Places: TypeAlias = NDArray[np.intp]
+
+
+class KeySpace:
+    """The cells of a domain with the given attribute sizes.
+
+    >>> KeySpace((1000, 1000)).cells_total
+    1000000
+    >>> KeySpace([10] * 30).bounds
+    (10000000000000000000, 100000000000)
+    """
+
+    def __init__(self, shape: Sequence[int]) -> None:
+        self.shape = tuple(as_count(size, name="shape") for size in shape)
+        if not self.shape or min(self.shape) < 1 or max(self.shape) >= 1 << 63:
+            hint = "Give each attribute its number of values."
+            raise BadNumber(name="shape", value=shape, allowed="needs sizes from 1 to 2^63 - 1", hint=hint)
+        groups: list[list[int]] = [[]]
+        for size in self.shape:
+            if prod(groups[-1]) * size > 1 << 64:
+                groups.append([])
+            groups[-1].append(size)
+        self._groups = groups
+        self.bounds = tuple(prod(group) for group in groups)
+        self.cells_total = prod(self.shape)
+
+    def __repr__(self) -> str:
+        return f"KeySpace({self.shape})"
+
+    def pack(self, codes: NDArray[np.integer]) -> Keys:
+        """Return the keys of `codes`, an array of shape (cells, attributes) with each code below its size."""
+        keys = np.zeros((len(self._groups), len(codes)), dtype=np.uint64)
+        attribute = 0
+        for word, group in zip(keys, self._groups, strict=True):
+            for size in group:
+                word *= np.uint64(size)
+                word += codes[:, attribute].astype(np.uint64)
+                attribute += 1
+        return keys
+
+    def unpack(self, keys: Keys) -> NDArray[np.int64]:
+        """Return the codes of `keys`, an array of shape (cells, attributes)."""
+        codes = np.empty((keys.shape[1], len(self.shape)), dtype=np.int64)
+        attribute = len(self.shape)
+        for word, group in zip(reversed(keys), reversed(self._groups), strict=True):
+            rest = word
+            for size in reversed(group):
+                attribute -= 1
+                rest, codes[:, attribute] = np.divmod(rest, np.uint64(size))
+        return codes
+
+
+def no_keys(words: int) -> Keys:
+    """Return an empty array of keys."""
+    return np.empty((words, 0), dtype=np.uint64)
+
+
+def sorted_keys(keys: Keys) -> Keys:
+    """Return the keys in ascending order."""
+    if len(keys) == 1:
+        return np.sort(keys)
+    keys = keys.take(np.argsort(keys[0]), axis=1)
+    # Later words matter only where the first one repeats.
+    tied = np.zeros(keys.shape[1] + 1, dtype=np.bool_)
+    np.equal(keys[0, 1:], keys[0, :-1], out=tied[1:-1])
+    tied = tied[1:] | tied[:-1]
+    rows = np.flatnonzero(tied)
+    if rows.size:
+        keys[:, rows] = keys[:, rows[np.lexsort(keys[::-1, rows])]]
+    return keys
+
+
+def merged_keys(keys: Keys, few: Keys) -> Keys:
+    """Return two disjoint ascending arrays of keys as one; `few` is the short one."""
+    if len(keys) == 1:
+        return np.insert(keys, np.searchsorted(keys[0], few[0]), few[0], axis=1)
+    return sorted_keys(np.concatenate([keys, few], axis=1))
+
+
+def repeats(keys: Keys) -> NDArray[np.bool_]:
+    """Return which of the sorted keys equal the one before."""
+    same = np.zeros(keys.shape[1], dtype=np.bool_)
+    if same.size:
+        np.all(keys[:, 1:] == keys[:, :-1], axis=0, out=same[1:])
+    return same
+
+
+def ascending(keys: Keys) -> bool:
+    """Return whether the keys are in strictly ascending order."""
+    tied: NDArray[np.bool_] | bool = True
+    for word in keys:
+        if np.any((word[1:] < word[:-1]) & tied):
+            return False
+        tied = (word[1:] == word[:-1]) & tied
+    return not np.any(tied) if keys.shape[1] > 1 else True
+
+
+def contains(keys: Keys, sought: Keys) -> NDArray[np.bool_]:
+    """Return which of `sought` are among the ascending `keys`; an ordered `sought` stays in the cache."""
+    if not keys.shape[1]:
+        return np.zeros(sought.shape[1], dtype=np.bool_)
+    low = np.searchsorted(keys[0], sought[0], side="left")
+    found: NDArray[np.bool_] = keys[0].take(low, mode="clip") == sought[0]
+    if len(keys) == 1:
+        return found
+    # Keys that match in the words so far lie from `low` to `high`; each further word narrows both ends.
+    rows = np.flatnonzero(found)
+    low, high = low[rows], np.searchsorted(keys[0], sought[0, rows], side="right")
+    for word in range(1, len(keys)):
+        column, values = keys[word], sought[word, rows]
+        low, high = (
+            _bisect(np.less, column, values, low, high),
+            _bisect(np.less_equal, column, values, low, high),
+        )
+        hits = low < high
+        rows, low, high = rows[hits], low[hits], high[hits]
+    found[:] = False
+    found[rows] = True
+    return found
+
+
+def _bisect(
+    before: np.ufunc, column: NDArray[np.uint64], values: NDArray[np.uint64], low: _Places, high: _Places
+) -> _Places:
+    """Return, for each value, the first place in low..high whose entry is not `before` it."""
+    while np.any(low < high):
+        middle = (low + high) // 2
+        later = before(column.take(middle, mode="clip"), values) & (low < high)
+        low, high = np.where(later, middle + 1, low), np.where(later, high, np.maximum(middle, low))
+    return low

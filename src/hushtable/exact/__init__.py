@@ -1,0 +1,1 @@
+"""Exact numbers: rationals, certified reals, and the integer laws built from them."""

@@ -1,0 +1,1 @@
+"""Settings of a summary, and the acceptance laws that follow from them."""

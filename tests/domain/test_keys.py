@@ -1,0 +1,107 @@
+"""Keys: packing loses nothing, and order, search and merge are those of Python's tuples."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hushtable.domain.keys import (
+    Keys,
+    KeySpace,
+    ascending,
+    contains,
+    merged_keys,
+    no_keys,
+    repeats,
+    sorted_keys,
+)
+from hushtable.errors import BadNumber
+
+sizes = st.integers(1, 2**63 - 1) | st.integers(1, 12)
+shapes = st.lists(sizes, min_size=1, max_size=30)
+
+
+@st.composite
+def cells(draw: st.DrawFn) -> tuple[KeySpace, list[tuple[int, ...]]]:
+    """A domain and some of its cells, many of them alike in their leading attributes."""
+    shape = draw(shapes)
+    code = [st.sampled_from([0, size - 1, size // 2]) | st.integers(0, size - 1) for size in shape]
+    return KeySpace(shape), draw(st.lists(st.tuples(*code), max_size=12))
+
+
+def packed(space: KeySpace, chosen: list[tuple[int, ...]]) -> Keys:
+    return space.pack(np.array(chosen, dtype=np.int64).reshape(len(chosen), len(space.shape)))
+
+
+def tuples(keys: Keys) -> list[tuple[int, ...]]:
+    return [tuple(int(word) for word in key) for key in keys.T]
+
+
+@given(cells())
+def test_packing_loses_nothing(case: tuple[KeySpace, list[tuple[int, ...]]]) -> None:
+    space, chosen = case
+    keys = packed(space, chosen)
+
+    assert [tuple(codes) for codes in space.unpack(keys).tolist()] == chosen
+    assert all(word < bound for key in tuples(keys) for word, bound in zip(key, space.bounds, strict=True))
+
+
+@given(cells())
+def test_keys_sort_as_codes_do(case: tuple[KeySpace, list[tuple[int, ...]]]) -> None:
+    space, chosen = case
+    in_order = sorted_keys(packed(space, chosen))
+
+    assert [tuple(codes) for codes in space.unpack(in_order).tolist()] == sorted(chosen)
+    assert repeats(in_order).tolist() == [
+        i > 0 and sorted(chosen)[i - 1] == c for i, c in enumerate(sorted(chosen))
+    ]
+    assert ascending(in_order) == (len(set(chosen)) == len(chosen))
+    assert ascending(packed(space, chosen)) == (chosen == sorted(set(chosen)))
+
+
+@given(cells(), st.data())
+def test_search_and_merge_are_those_of_sets(
+    case: tuple[KeySpace, list[tuple[int, ...]]], data: st.DataObject
+) -> None:
+    space, chosen = case
+    in_first = data.draw(st.lists(st.booleans(), min_size=len(chosen), max_size=len(chosen)))
+    first = sorted({c for c, there in zip(chosen, in_first, strict=True) if there})
+    keys = packed(space, first)
+
+    assert contains(keys, packed(space, chosen)).tolist() == [c in set(first) for c in chosen]
+    others = sorted(set(chosen) - set(first))
+    assert tuples(merged_keys(keys, packed(space, others))) == tuples(packed(space, sorted(set(chosen))))
+
+
+@pytest.mark.parametrize(
+    ("shape", "words"),
+    [
+        ((1,), 1),
+        ((10**6, 10**6), 1),
+        ((2**32, 2**32), 1),
+        ((2**32, 2**32, 2), 2),
+        ([10] * 30, 2),
+        ([10**6] * 5, 2),
+        ([2**63 - 1] * 3, 3),
+    ],
+)
+def test_keys_take_few_words(shape: list[int], words: int) -> None:
+    space = KeySpace(shape)
+
+    assert len(space.bounds) == words
+    assert space.cells_total == prod(shape) == prod(space.bounds)
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (3, -1), (2**63,), (2.0,), ("3",)])
+def test_bad_shapes_are_one_clear_error(shape: tuple[int, ...]) -> None:
+    with pytest.raises(BadNumber, match="shape="):
+        KeySpace(shape)
+
+
+def test_no_keys_are_ascending() -> None:
+    assert ascending(no_keys(3))
+    assert contains(no_keys(2), no_keys(2)).tolist() == []

@@ -1,0 +1,92 @@
+"""The harness itself: known broken samplers must fail, and a correct one must pass at the stated rate."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from hushtable.exact.laws import TwoSidedGeometric, one_sided_geometric
+from hushtable.noise import one_sided_geometric as draw_one_sided
+from hushtable.noise import signs, two_sided_geometric
+from tests.harness.scripted import Scripted, outcomes
+from tests.harness.statistics import ALARM, chernoff, fits, from_masses, law_at, replay
+
+LAW = law_at(TwoSidedGeometric, Fraction(1))
+
+
+def test_fits_catches_a_sampler_that_counts_zero_twice() -> None:
+    entropy = replay(1)
+    draws = draw_one_sided(1, entropy, count=20_000) * signs(entropy, count=20_000)
+
+    assert fits(draws, LAW) < ALARM
+
+
+def test_fits_catches_a_sampler_that_rounds_laplace_noise() -> None:
+    # What a float library would do: right in the large, wrong at every single value.
+    draws = np.rint(np.random.default_rng(1).laplace(scale=1.0, size=20_000)).astype(np.int64)
+
+    assert fits(draws, LAW) < ALARM
+
+
+def test_fits_catches_a_sampler_with_a_short_tail() -> None:
+    draws = two_sided_geometric(Fraction(1, 10), replay(2), count=20_000)
+
+    assert fits(np.clip(draws, -20, 20), law_at(TwoSidedGeometric, Fraction(1, 10))) < ALARM
+
+
+def test_fits_catches_a_sampler_that_never_returns_one_value() -> None:
+    draws = two_sided_geometric(1, replay(3), count=20_000)
+    draws[draws == 2] = 1
+
+    assert fits(draws, LAW) < ALARM
+
+
+def test_fits_catches_a_value_outside_the_support() -> None:
+    draws = draw_one_sided(1, replay(4), count=100)
+    law = law_at(one_sided_geometric, Fraction(1))
+
+    assert fits(np.append(draws, -1), law) == 0.0
+
+
+def test_fits_catches_swapped_digits() -> None:
+    # High and low digit exchanged: the whole range is covered, in the wrong order.
+    draws = draw_one_sided(Fraction(1, 64), replay(5), count=20_000)
+    low = draws < 256
+    draws[low] = draws[low] % 16 * 16 + draws[low] // 16
+
+    assert fits(draws, law_at(one_sided_geometric, Fraction(1, 64))) < ALARM
+
+
+def test_fits_passes_a_correct_sampler_far_more_often_than_it_must() -> None:
+    generator = np.random.default_rng(6)
+    law = from_masses({0: Fraction(1, 4), 1: Fraction(1, 2), 2: Fraction(1, 4)})
+
+    smallest = min(fits(generator.binomial(2, 0.5, size=500), law) for _ in range(400))
+
+    assert smallest > 1 / 400 / 100
+
+
+@pytest.mark.parametrize(("count", "size", "chance"), [(70, 100, 0.5), (3, 1000, 0.02), (30, 30, 0.2)])
+def test_chernoff_bounds_the_exact_tail(count: int, size: int, chance: float) -> None:
+    from math import comb
+
+    masses = [comb(size, k) * chance**k * (1 - chance) ** (size - k) for k in range(size + 1)]
+    tail = sum(masses[count:]) if count > size * chance else sum(masses[: count + 1])
+
+    assert tail <= chernoff(count, size, chance)
+
+
+def test_outcomes_adds_up_every_script() -> None:
+    # Two coins, drawn again when both are heads: the law of the number of heads, up to three rounds.
+    def heads(source: Scripted) -> int:
+        while (both := int(source.words(1)[0]) >> 62) == 3:
+            pass
+        return both.bit_count()
+
+    law, unfinished = outcomes(heads, bits=2, depth=3)
+
+    assert unfinished == Fraction(1, 64)
+    assert law[1] == 2 * law[0] == 2 * Fraction(1, 4) * (1 + Fraction(1, 4) + Fraction(1, 16))
+    assert sum(law.values()) + unfinished == 1
