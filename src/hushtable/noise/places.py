@@ -1,0 +1,76 @@
+"""Which empty cells pass: distinct cells drawn out of a domain of any size.
+
+Promise: every set of `count` distinct empty cells has the same chance, given fair bits, and is
+returned in ascending order, so that the order tells nothing.
+Proof: PROOF.md beside this file.
+Cost: at most about two draws and one search a cell while the domain is at least half empty of
+occupied and chosen cells; otherwise the domain itself is no longer than twice their number.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.domain.keys import (
+    Keys,
+    KeySpace,
+    ascending,
+    contains,
+    merged_keys,
+    no_keys,
+    repeats,
+    sorted_keys,
+)
+from hushtable.errors import InternalError
+from hushtable.exact.rationals import as_count
+from hushtable.noise.entropy import BitSource
+from hushtable.noise.uniform import uniform_below
+
+
+def empty_cells(space: KeySpace, occupied: Keys, entropy: BitSource, *, count: int) -> Keys:
+    """Draw `count` distinct cells of `space` that are not among the ascending `occupied`.
+
+    Guarantee: the set is uniform among all such sets, given that `entropy` returns fair bits.
+
+    >>> from hushtable.noise import KeyStream
+    >>> space = KeySpace((3, 2))
+    >>> occupied = space.pack(np.array([[0, 0], [2, 1]]))
+    >>> space.unpack(empty_cells(space, occupied, KeyStream(), count=4)).tolist()
+    [[0, 1], [1, 0], [1, 1], [2, 0]]
+    """
+    count = as_count(count, name="count")
+    # How many cells are occupied or asked for is private: these messages name the rule, not the number.
+    if not ascending(occupied):
+        raise InternalError("occupied cells came out of order or twice")
+    unavailable = occupied.shape[1] + count
+    if unavailable > space.cells_total:
+        raise InternalError("more empty cells were asked for than the domain has")
+    if 2 * unavailable <= space.cells_total:
+        return _draw_until_distinct(space.bounds, occupied, entropy, count)
+    # Few cells are free: list them (no more than twice what is occupied or asked for) and choose by index.
+    free = np.ones(space.cells_total, dtype=np.bool_)
+    free[occupied[0]] = False
+    empty = np.flatnonzero(free).astype(np.uint64)
+    return empty[np.newaxis, _chosen(empty.size, entropy, count)]
+
+
+def _chosen(size: int, entropy: BitSource, count: int) -> NDArray[np.intp]:
+    """Return a uniform set of `count` indices below `size`, by its complement when that is smaller."""
+    few = min(count, size - count)
+    marked = np.zeros(size, dtype=np.bool_)
+    if few:
+        marked[_draw_until_distinct((size,), no_keys(1), entropy, few)[0]] = True
+    return np.flatnonzero(marked if few == count else ~marked)
+
+
+def _draw_until_distinct(bounds: tuple[int, ...], occupied: Keys, entropy: BitSource, count: int) -> Keys:
+    """Draw uniform cells, drop occupied ones and repeats, until `count` are found."""
+    found = no_keys(len(bounds))
+    # No round draws more than are missing: with none to throw away, no choice can favour a cell.
+    while missing := count - found.shape[1]:
+        drawn = sorted_keys(np.stack([uniform_below(bound, entropy, count=missing) for bound in bounds]))
+        taken = repeats(drawn) | contains(occupied, drawn) | contains(found, drawn)
+        drawn = drawn.compress(~taken, axis=1)  # not drawn[:, ~taken], which would interleave the words
+        found = merged_keys(found, drawn) if found.shape[1] else drawn
+    return found

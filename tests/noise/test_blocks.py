@@ -1,0 +1,187 @@
+"""Long laws by blocks: the law that blocks, digits and refusals add up to is the law asked for, exactly."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import partial
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from hushtable.exact.laws import (
+    Piece,
+    TwoSidedGeometric,
+    WeightedGeometric,
+    one_sided_geometric,
+    truncated_geometric,
+)
+from hushtable.exact.powers import RationalPowers
+from hushtable.methods.acceptance import Acceptance, Band
+from hushtable.noise import accepted_noise, blocks, two_sided_geometric
+from hushtable.noise.blocks import IntegerSampler
+from hushtable.noise.tables import CertifiedLaw
+from tests.harness.scripted import Scripted
+from tests.harness.statistics import ALARM, draws, fits, follows, law_at, replay
+
+BASE = Fraction(9, 10)
+
+RULES = [
+    Acceptance(),
+    Acceptance(cutoff="30.5"),
+    Acceptance(threshold="47.5"),
+    Acceptance(cutoff=12, threshold=60),
+    Acceptance(threshold=500),
+    Band(wider=Acceptance(threshold=31), narrower=Acceptance(threshold="80.25")),
+    Band(wider=Acceptance(cutoff=5), narrower=Acceptance(cutoff=90)),
+    Band(wider=Acceptance(cutoff=5, threshold=20), narrower=Acceptance(cutoff=17, threshold=50)),
+]
+
+
+@pytest.fixture
+def short_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make blocks of laws that would have a slot for each value, so that each value can be checked."""
+    monkeypatch.setattr(blocks, "_LONGEST_TABLE", 8)
+    monkeypatch.setattr(blocks, "_BLOCKS", 8)
+    monkeypatch.setattr(blocks, "_SHORTEST_SPLIT", 5)
+    monkeypatch.setattr(blocks, "_DIGIT_BITS", 2)
+
+
+@pytest.mark.usefixtures("short_tables")
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("width", [2, 8, 32])
+def test_places_kept_in_a_block_have_the_law_of_the_block(rule: Acceptance | Band, width: int) -> None:
+    law = WeightedGeometric(rule.pieces, RationalPowers(BASE))
+    split = blocks._split(rule.pieces, 100, width)
+
+    covered = [x for block in split for x in range(block.ends[0], block.ends[1] + 1)]
+    assert covered == list(range(covered[0], covered[-1] + 1))
+    assert covered[0] == law.lowest
+    assert covered[-1] >= min(100, law.highest if law.highest is not None else 100)
+    for block in split:
+        assert block.width <= width
+        # Proposed with weight a^r, kept with chance h / largest: the mass of the place within its block.
+        kept = [BASE**r * (block.level + block.slope * r) / block.largest for r in range(block.width)]
+        mass = [law.mass(block.anchor + r) for r in range(block.width)]
+        assert all(0 <= (block.level + block.slope * r) / block.largest <= 1 for r in range(block.width))
+        assert [k * sum(mass) for k in kept] == [m * sum(kept) for m in mass]
+
+
+@pytest.mark.parametrize("width", [2, 16])
+def test_mirrored_blocks_have_the_two_sided_law(width: int) -> None:
+    law = TwoSidedGeometric(RationalPowers(BASE))
+    split = blocks._mirrored(40, width)
+    digit = one_sided_geometric(RationalPowers(BASE))
+    modulo = [digit.mass(r) / digit.cdf(width - 1) for r in range(width)]
+
+    covered = [x for block in split for x in range(block.ends[0], block.ends[1] + 1)]
+    assert covered == list(range(covered[0], -covered[0]))
+    for block in split:
+        whole = law.cdf(block.ends[1]) - law.cdf(block.ends[0] - 1)
+        for r in range(width):
+            assert law.mass(block.anchor + block.step * r) == whole * modulo[r]
+
+
+@given(
+    st.fractions(min_value=0, max_value=3, max_denominator=50),
+    st.fractions(min_value=0, max_value=3, max_denominator=50),
+    st.integers(2, 16),
+    st.data(),
+)
+def test_a_place_is_kept_exactly_when_its_uniform_is_below_its_chance(
+    first: Fraction, last: Fraction, width: int, data: st.DataObject
+) -> None:
+    if first == last == 0:
+        first = Fraction(1)
+    slope = (last - first) / (width - 1)
+    block = blocks._Block(0, width, 1, first, slope)
+    layout = blocks._Blocks(_law_up_to(width - 1), [block], blocks._LowDigits(Fraction(1), 16))
+    place = data.draw(st.integers(0, 15))
+    chance = (first + slope * place) / block.largest if place < width else Fraction(0)
+    word = data.draw(st.integers(0, (1 << 62) - 1) | _near(chance))
+    later = data.draw(st.integers(1, (1 << 64) - 1))
+
+    kept = layout._kept(_array(place), _slots(), Scripted([word << 2, later, 1]))
+
+    assert bool(kept[0]) == (Fraction((word << 128) + (later << 64) + 1, 1 << 190) < chance)
+
+
+@pytest.mark.usefixtures("short_tables")
+@pytest.mark.parametrize("rule", RULES)
+def test_blocks_of_short_laws_follow_their_law(rule: Acceptance | Band) -> None:
+    rate = Fraction(1, 20)
+    sampler = IntegerSampler(rule.pieces, rate)
+    assert isinstance(sampler._layout, blocks._Blocks)
+    sample = sampler.draw(replay(200), count=draws(20_000))
+
+    assert follows(sample, law_at(rule.magnitude, rate)) > ALARM
+    assert fits(sample, law_at(rule.magnitude, rate * Fraction(3, 4))) < ALARM
+    assert fits(sample, law_at(rule.magnitude, rate * Fraction(5, 4))) < ALARM
+
+
+@pytest.mark.usefixtures("short_tables")
+def test_blocks_of_short_noise_follow_its_law() -> None:
+    rate = Fraction(1, 20)
+    sample = IntegerSampler(None, rate).draw(replay(201), count=draws(20_000))
+
+    assert follows(sample, law_at(TwoSidedGeometric, rate)) > ALARM
+    assert fits(sample, law_at(TwoSidedGeometric, rate * Fraction(3, 4))) < ALARM
+    assert fits(sample, law_at(TwoSidedGeometric, rate * Fraction(5, 4))) < ALARM
+
+
+@pytest.mark.usefixtures("short_tables")
+@pytest.mark.parametrize("rule", RULES[2:4])
+def test_places_that_are_never_refused_would_be_noticed(
+    rule: Acceptance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The fast version broken on purpose: a ramp treated as flat.
+    rate = Fraction(1, 20)
+    sampler = IntegerSampler(rule.pieces, rate)
+    monkeypatch.setattr(sampler._layout, "_flat", True)
+    sample = sampler.draw(replay(202), count=20_000)
+
+    assert fits(sample, law_at(rule.magnitude, rate)) < ALARM
+
+
+@pytest.mark.parametrize("rate", [Fraction(1, 10**4), Fraction(1, 610_000), Fraction(1, 10**6)])
+def test_low_digits_of_long_noise_follow_their_law(rate: Fraction) -> None:
+    # In the large a wrong digit would hide; modulo 16 it cannot.
+    sample = two_sided_geometric(rate, replay(203), count=draws(20_000))
+    above = sample[sample >= 0] % 16
+    below = (-1 - sample[sample < 0]) % 16
+    for digits in (above, below):
+        assert follows(digits, law_at(partial(truncated_geometric, 16), rate)) > ALARM
+        assert fits(digits, law_at(partial(truncated_geometric, 16), Fraction(1, 10))) < ALARM
+
+
+def test_a_ramp_at_a_small_rate_starts_where_it_should() -> None:
+    # 10^5 draws whose law begins with a linear ramp: the first blocks refuse half of all places.
+    rate, rule = Fraction(1, 10**5), Acceptance(threshold=10**7, two_sided=False)
+    sample = accepted_noise(rule, rate, replay(204), count=draws(50_000))
+
+    assert follows(sample, law_at(rule.magnitude, rate)) > ALARM
+    assert fits(sample, law_at(rule.magnitude, rate * Fraction(21, 20))) < ALARM
+    assert fits(sample, law_at(rule.magnitude, rate * Fraction(19, 20))) < ALARM
+
+
+def _law_up_to(last: int) -> CertifiedLaw:
+    pieces = (Piece(0, last + 1, Fraction(1)),)
+    return CertifiedLaw(partial(WeightedGeometric, pieces), Fraction(1))
+
+
+def _near(chance: Fraction) -> st.SearchStrategy[int]:
+    """Words whose first 62 bits are those of the chance, or next to them."""
+    at = int(chance * (1 << 62))
+    return (
+        st.integers(max(0, at - 20), min((1 << 62) - 1, at + 20)) if at < 1 << 62 else st.just((1 << 62) - 1)
+    )
+
+
+def _array(place: int) -> NDArray[np.int64]:
+    return np.array([place], dtype=np.int64)
+
+
+def _slots() -> NDArray[np.int16]:
+    return np.zeros(1, dtype=np.int16)
