@@ -49,8 +49,8 @@ test-long: $(STAMP) ## all tests, with a fresh seed that is printed first
 	echo "seed $$seed; the same run again: make test-long HUSHTABLE_TEST_SEED=$$seed"; \
 	HUSHTABLE_TEST_SEED=$$seed $(BIN)/python -m pytest -q -m 'long or not long' --hypothesis-seed=$$seed $(ARGS)
 
-bench: $(STAMP) ## measure against the bars of the design and print the table
-	@$(BIN)/python -m benchmarks
+bench: $(STAMP) ## measure against the bars of the design and print the table (ARGS=noise selects)
+	@$(BIN)/python -m benchmarks $(ARGS)
 
 lint: $(STAMP) ## style, formatting, types, rooms
 	@$(BIN)/ruff check --quiet
