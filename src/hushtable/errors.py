@@ -32,6 +32,70 @@ class BadNumber(HushtableError, ValueError):
         super().__init__(f"{name}={shown} {allowed}. {hint}")
 
 
+class BadSettings(HushtableError, ValueError):
+    """A method was given two settings that exclude each other, or none of them.
+
+    >>> import hushtable as ht
+    >>> print(ht.BadSettings("Filter", ("cutoff", "size")))
+    Filter takes exactly one of `cutoff` and `size`. Give one and leave the other out.
+    """
+
+    def __init__(self, method: str, names: tuple[str, ...]) -> None:
+        self.method, self.names = method, names
+        choice = " and ".join(f"`{name}`" for name in names)
+        super().__init__(f"{method} takes exactly one of {choice}. Give one and leave the other out.")
+
+
+class BadTable(HushtableError, ValueError):
+    """The codes and counts handed over do not make a table.
+
+    The message names the rule and the attribute, never a value: they are private.
+
+    >>> import hushtable as ht
+    >>> print(ht.BadTable("counts are not whole numbers", "Pass an array of an integer type."))
+    counts are not whole numbers. Pass an array of an integer type.
+    """
+
+    def __init__(self, fact: str, hint: str) -> None:
+        self.fact, self.hint = fact, hint
+        super().__init__(f"{fact}. {hint}")
+
+
+class TooManyCells(HushtableError, ValueError):
+    """All cells were asked for, and there are too many of them.
+
+    >>> import hushtable as ht
+    >>> print(ht.TooManyCells(cells_total=10**12, limit=10**8))
+    Everything() would publish all 1000000000000 cells; at most 100000000 are allowed.
+    Use a summary such as Priority(size=100_000), whose cost does not follow the number of cells.
+    """
+
+    def __init__(self, *, cells_total: int, limit: int) -> None:
+        self.cells_total, self.limit = cells_total, limit
+        super().__init__(
+            f"Everything() would publish all {cells_total} cells; at most {limit} are allowed.\n"
+            "Use a summary such as Priority(size=100_000), whose cost does not follow the number of cells."
+        )
+
+
+class TooManyRows(HushtableError, ValueError):
+    """The settings would let more empty cells through than a summary can hold.
+
+    >>> import hushtable as ht
+    >>> print(ht.TooManyRows(expected=1.5e24, limit=10**9))
+    these settings would publish about 1.5e+24 empty cells; at most 1000000000 rows are allowed.
+    Raise the cutoff or the threshold, or ask for a size, as in Priority(size=100_000).
+    """
+
+    def __init__(self, *, expected: float, limit: int) -> None:
+        self.expected, self.limit = expected, limit
+        super().__init__(
+            f"these settings would publish about {expected:.2g} empty cells; "
+            f"at most {limit} rows are allowed.\n"
+            "Raise the cutoff or the threshold, or ask for a size, as in Priority(size=100_000)."
+        )
+
+
 class UnsafeEntropy(HushtableError):
     """A replayable stream of bits was about to decide something private.
 

@@ -35,7 +35,7 @@ def test_every_set_has_the_same_chance_exactly(cells: int, occupied: list[int], 
     empty = [cell for cell in range(cells) if cell not in occupied]
 
     law, left = outcomes(
-        lambda s: as_set(empty_cells(space, as_keys(occupied), s, count=count)),
+        lambda s: as_set(empty_cells(space.bounds, as_keys(occupied), s, count=count)),
         bits=(cells - 1).bit_length(),
         depth=4,
     )
@@ -65,7 +65,7 @@ def test_every_empty_cell_is_drawn_equally_often(cells: int, occupied_count: int
     seen: Counter[int] = Counter()
     pairs = 0
     for _ in range(rounds):
-        chosen = as_set(empty_cells(space, as_keys(occupied), entropy, count=count))
+        chosen = as_set(empty_cells(space.bounds, as_keys(occupied), entropy, count=count))
         assert len(set(chosen)) == count
         seen.update(chosen)
         pairs += chosen[:2] == tuple(sorted(set(range(cells)) - set(occupied)))[:2]
@@ -96,10 +96,10 @@ def test_cells_are_distinct_empty_and_in_order(shape: list[int], data: st.DataOb
     entropy = replay(701)
     most = min(space.cells_total, 60)
     taken = data.draw(st.integers(0, most))
-    occupied = empty_cells(space, no_keys(len(space.bounds)), entropy, count=taken)
+    occupied = empty_cells(space.bounds, no_keys(len(space.bounds)), entropy, count=taken)
     count = data.draw(st.integers(0, min(space.cells_total - taken, 60)))
 
-    chosen = empty_cells(space, occupied, entropy, count=count)
+    chosen = empty_cells(space.bounds, occupied, entropy, count=count)
 
     assert chosen.shape == (len(space.bounds), count)
     assert ascending(chosen)
@@ -109,7 +109,7 @@ def test_cells_are_distinct_empty_and_in_order(shape: list[int], data: st.DataOb
 
 def test_a_domain_beyond_64_bits_has_uniform_words() -> None:
     space, entropy = KeySpace([10] * 30), replay(702)
-    codes = space.unpack(empty_cells(space, no_keys(2), entropy, count=draws(20_000)))
+    codes = space.unpack(empty_cells(space.bounds, no_keys(2), entropy, count=draws(20_000)))
 
     for attribute in (0, 18, 19, 29):
         digits = np.bincount(codes[:, attribute], minlength=10)
@@ -122,32 +122,32 @@ def test_occupied_cells_beyond_64_bits_are_avoided() -> None:
     space = KeySpace((1, 2**63 - 1, 2, 40))
     assert len(space.bounds) == 2
     entropy = replay(703)
-    occupied = empty_cells(space, no_keys(2), entropy, count=3000)
+    occupied = empty_cells(space.bounds, no_keys(2), entropy, count=3000)
     occupied[0] = 5
     occupied[1] %= np.uint64(space.bounds[1])
     occupied = sorted_keys(np.unique(occupied, axis=1))
 
     crowded = np.stack([np.full(40, 5, dtype=np.uint64), np.arange(40, dtype=np.uint64)])
     assert contains(occupied, crowded).sum() == occupied.shape[1] if space.bounds[1] == 40 else True
-    assert not contains(occupied, empty_cells(space, occupied, entropy, count=1000)).any()
+    assert not contains(occupied, empty_cells(space.bounds, occupied, entropy, count=1000)).any()
 
 
 @pytest.mark.parametrize("cells", [1, 2, 3])
 def test_the_smallest_domains(cells: int) -> None:
     space = KeySpace((cells,))
 
-    assert as_set(empty_cells(space, no_keys(1), replay(704), count=cells)) == tuple(range(cells))
-    assert as_set(empty_cells(space, no_keys(1), replay(704), count=0)) == ()
-    assert as_set(empty_cells(space, as_keys(list(range(cells))), replay(704), count=0)) == ()
-    assert as_set(empty_cells(space, as_keys(list(range(1, cells))), replay(704), count=1)) == (0,)
+    assert as_set(empty_cells(space.bounds, no_keys(1), replay(704), count=cells)) == tuple(range(cells))
+    assert as_set(empty_cells(space.bounds, no_keys(1), replay(704), count=0)) == ()
+    assert as_set(empty_cells(space.bounds, as_keys(list(range(cells))), replay(704), count=0)) == ()
+    assert as_set(empty_cells(space.bounds, as_keys(list(range(1, cells))), replay(704), count=1)) == (0,)
 
 
 def test_nearly_full_domains_end() -> None:
     space, entropy = KeySpace((300_000,)), replay(705)
-    occupied = empty_cells(space, no_keys(1), entropy, count=299_990)
+    occupied = empty_cells(space.bounds, no_keys(1), entropy, count=299_990)
 
-    assert empty_cells(space, occupied, entropy, count=10).shape[1] == 10
-    assert empty_cells(space, occupied, entropy, count=9).shape[1] == 9
+    assert empty_cells(space.bounds, occupied, entropy, count=10).shape[1] == 10
+    assert empty_cells(space.bounds, occupied, entropy, count=9).shape[1] == 9
 
 
 @pytest.mark.parametrize(
@@ -162,11 +162,11 @@ def test_a_bug_of_the_caller_is_noticed_and_names_no_number(
     occupied: list[int], count: int, message: str
 ) -> None:
     with pytest.raises(InternalError, match=message) as caught:
-        empty_cells(KeySpace((8,)), as_keys(occupied), replay(706), count=count)
+        empty_cells((8,), as_keys(occupied), replay(706), count=count)
 
     assert not any(digit in str(caught.value) for digit in "0123456789")
 
 
 def test_a_bad_count_is_one_clear_error() -> None:
     with pytest.raises(BadNumber, match="count=-1 is below 0"):
-        empty_cells(KeySpace((8,)), no_keys(1), replay(707), count=-1)
+        empty_cells((8,), no_keys(1), replay(707), count=-1)

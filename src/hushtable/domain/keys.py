@@ -79,19 +79,37 @@ def no_keys(words: int) -> Keys:
     return np.empty((words, 0), dtype=np.uint64)
 
 
+def sorting_order(keys: Keys) -> NDArray[np.intp]:
+    """Return the places of the keys in ascending order."""
+    order = _word_order(keys[0])
+    if len(keys) == 1:
+        return order
+    # Later words matter only where the first one repeats.
+    first = keys[0].take(order)
+    tied = np.zeros(first.size + 1, dtype=np.bool_)
+    np.equal(first[1:], first[:-1], out=tied[1:-1])
+    rows = np.flatnonzero(tied[1:] | tied[:-1])
+    if rows.size:
+        places = order[rows]
+        order[rows] = places[np.lexsort(keys[::-1].take(places, axis=1))]
+    return order
+
+
+def _word_order(word: NDArray[np.uint64]) -> NDArray[np.intp]:
+    """Return the places of one word's values in ascending order."""
+    place_bits = max(1, (word.size - 1).bit_length())
+    if int(word.max(initial=0)).bit_length() + place_bits > 64:
+        return np.argsort(word)
+    # Value and place fit one word together: sorting those takes half the time of sorting places by value.
+    pairs = word << np.uint64(place_bits) | np.arange(word.size, dtype=np.uint64)
+    pairs.sort()
+    pairs &= np.uint64((1 << place_bits) - 1)
+    return pairs.view(np.int64)
+
+
 def sorted_keys(keys: Keys) -> Keys:
     """Return the keys in ascending order."""
-    if len(keys) == 1:
-        return np.sort(keys)
-    keys = keys.take(np.argsort(keys[0]), axis=1)
-    # Later words matter only where the first one repeats.
-    tied = np.zeros(keys.shape[1] + 1, dtype=np.bool_)
-    np.equal(keys[0, 1:], keys[0, :-1], out=tied[1:-1])
-    tied = tied[1:] | tied[:-1]
-    rows = np.flatnonzero(tied)
-    if rows.size:
-        keys[:, rows] = keys[:, rows[np.lexsort(keys[::-1, rows])]]
-    return keys
+    return np.sort(keys) if len(keys) == 1 else keys.take(sorting_order(keys), axis=1)
 
 
 def merged_keys(keys: Keys, few: Keys) -> Keys:

@@ -37,6 +37,7 @@ class Acceptance:
     cutoff None, or 0 to 1          every non-zero count may pass
     cutoff below 1, one-sided       `BadNumber`: it would pass counts of 0 and below
     threshold None, or <= cutoff    no sampling: every count that reaches the cutoff passes
+    edge_chance below 1             counts right at the cutoff pass with this chance only
     two_sided False                 only counts above 0 are seen
     ==============================  =====================================================
 
@@ -47,9 +48,15 @@ class Acceptance:
     cutoff: Fraction | None
     threshold: Fraction | None
     two_sided: bool
+    edge_chance: Fraction
 
     def __init__(
-        self, *, cutoff: Rational | None = None, threshold: Rational | None = None, two_sided: bool = True
+        self,
+        *,
+        cutoff: Rational | None = None,
+        threshold: Rational | None = None,
+        two_sided: bool = True,
+        edge_chance: Fraction = Fraction(1),
     ) -> None:
         reach = None if cutoff is None else as_fraction(cutoff, name="cutoff")
         if reach is not None and reach < (0 if two_sided else 1):
@@ -65,7 +72,13 @@ class Acceptance:
             threshold = as_positive(threshold, name="threshold", hint=hint)
         object.__setattr__(self, "cutoff", reach)
         object.__setattr__(self, "threshold", threshold)
+        if not 0 < edge_chance <= 1 or (edge_chance < 1 and threshold is not None):
+            hint = "It breaks ties at the cutoff of a filter; a threshold sample has none."
+            raise BadNumber(
+                name="edge_chance", value=edge_chance, allowed="does not fit this rule", hint=hint
+            )
         object.__setattr__(self, "two_sided", two_sided)
+        object.__setattr__(self, "edge_chance", edge_chance)
 
     @property
     def lowest(self) -> int:
@@ -77,11 +90,16 @@ class Acceptance:
         magnitude = abs(value) if self.two_sided else value
         if magnitude < self.lowest:
             return Fraction(0)
-        return Fraction(1) if self.threshold is None else min(magnitude / self.threshold, Fraction(1))
+        if self.threshold is None:
+            return self.edge_chance if magnitude == self.lowest else Fraction(1)
+        return min(magnitude / self.threshold, Fraction(1))
 
     @property
     def pieces(self) -> tuple[Piece, ...]:
         """The chance as a function of the magnitude: a ramp up to the threshold, then 1."""
+        if self.edge_chance < 1:
+            edge = Piece(self.lowest, self.lowest + 1, self.edge_chance)
+            return (edge, Piece(self.lowest + 1, None, Fraction(1)))
         ramp_end = 0 if self.threshold is None else floor(self.threshold) + 1
         if ramp_end <= self.lowest or self.threshold is None:
             return (Piece(self.lowest, None, Fraction(1)),)
@@ -116,10 +134,7 @@ class Band:
     narrower: Acceptance
 
     def __post_init__(self) -> None:
-        # Both chances are linear between edges: their difference is smallest at an edge or just before it.
-        corners = {x for edge in self._edges() for x in (edge - 1, edge)}
-        shrinks = any(self.chance(x) < 0 for x in corners)
-        if self.wider.two_sided != self.narrower.two_sided or shrinks or not self.pieces:
+        if not widens(self.wider, self.narrower):
             raise BadNumber(
                 name="wider",
                 value=self.wider,
@@ -162,5 +177,17 @@ class Band:
         return (self.wider.pass_probability(a) - narrow) / (1 - narrow)
 
     def _edges(self) -> list[int]:
-        """Return where a linear piece of either chance begins, in order."""
-        return sorted({piece.low for rule in (self.wider, self.narrower) for piece in rule.pieces})
+        return _edges(self.wider, self.narrower)
+
+
+def widens(wider: Acceptance, narrower: Acceptance) -> bool:
+    """Return whether `wider` accepts every count at least as often as `narrower`, and some more often."""
+    # Both chances are linear between edges: their difference is smallest and largest next to an edge.
+    corners = {x for edge in _edges(wider, narrower) for x in (edge - 1, edge)}
+    differences = [wider.chance(x) - narrower.chance(x) for x in corners]
+    return wider.two_sided == narrower.two_sided and min(differences) >= 0 and max(differences) > 0
+
+
+def _edges(*rules: Acceptance) -> list[int]:
+    """Return where a linear piece of one of the chances begins, in order."""
+    return sorted({piece.low for rule in rules for piece in rule.pieces})

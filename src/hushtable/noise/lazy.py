@@ -28,7 +28,7 @@ class LazyUniform:
         if isinstance(real, Fraction):
             real = rational_real(real)
         if self._bits == 0:
-            self._reveal()
+            self.reveal()
         precision = self._bits + 64
         while True:
             low, high = scaled_bounds(real, precision=precision, bits=self._bits)
@@ -39,14 +39,19 @@ class LazyUniform:
             if high - low > 2:
                 precision *= 2
             else:
-                self._reveal()
+                self.reveal()
                 precision = max(precision, self._bits + 64)
 
     def invert(self, cdf: Callable[[int], Real], *, low: int | None, high: int | None) -> int:
         """Return the smallest k with U < cdf(k); it is known to lie in low..high, None meaning no bound."""
         return smallest(lambda k: self.below(cdf(k)), low=low, high=high)
 
-    def _reveal(self) -> None:
+    def interval(self) -> tuple[Fraction, Fraction]:
+        """Return what is known of U: it lies from the first number up to, not including, the second."""
+        unit = Fraction(1, 1 << self._bits)
+        return self._value * unit, (self._value + 1) * unit
+
+    def reveal(self) -> None:
         """Draw 64 more bits of U."""
         self._value = self._value << 64 | int(self._entropy.words(1)[0])
         self._bits += 64

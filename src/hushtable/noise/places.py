@@ -9,6 +9,9 @@ occupied and chosen cells; otherwise the domain itself is no longer than twice t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import prod
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -28,35 +31,45 @@ from hushtable.noise.entropy import BitSource
 from hushtable.noise.uniform import uniform_below
 
 
-def empty_cells(space: KeySpace, occupied: Keys, entropy: BitSource, *, count: int) -> Keys:
-    """Draw `count` distinct cells of `space` that are not among the ascending `occupied`.
+def empty_cells(bounds: Sequence[int], occupied: Keys, entropy: BitSource, *, count: int) -> Keys:
+    """Draw `count` distinct keys, each word below its bound, that are not among the ascending `occupied`.
 
     Guarantee: the set is uniform among all such sets, given that `entropy` returns fair bits.
 
     >>> from hushtable.noise import KeyStream
     >>> space = KeySpace((3, 2))
     >>> occupied = space.pack(np.array([[0, 0], [2, 1]]))
-    >>> space.unpack(empty_cells(space, occupied, KeyStream(), count=4)).tolist()
+    >>> space.unpack(empty_cells(space.bounds, occupied, KeyStream(), count=4)).tolist()
     [[0, 1], [1, 0], [1, 1], [2, 0]]
     """
     count = as_count(count, name="count")
     # How many cells are occupied or asked for is private: these messages name the rule, not the number.
     if not ascending(occupied):
         raise InternalError("occupied cells came out of order or twice")
+    cells_total = prod(bounds)
     unavailable = occupied.shape[1] + count
-    if unavailable > space.cells_total:
+    if unavailable > cells_total:
         raise InternalError("more empty cells were asked for than the domain has")
-    if 2 * unavailable <= space.cells_total:
-        return _draw_until_distinct(space.bounds, occupied, entropy, count)
+    if 2 * unavailable <= cells_total:
+        return _draw_until_distinct(bounds, occupied, entropy, count)
     # Few cells are free: list them (no more than twice what is occupied or asked for) and choose by index.
-    free = np.ones(space.cells_total, dtype=np.bool_)
-    free[occupied[0]] = False
+    # So few cells fit one word, whatever words their keys have.
+    line = KeySpace(bounds)
+    free = np.ones(cells_total, dtype=np.bool_)
+    free[line.pack(occupied.T)[0]] = False
     empty = np.flatnonzero(free).astype(np.uint64)
-    return empty[np.newaxis, _chosen(empty.size, entropy, count)]
+    chosen = empty[np.newaxis, uniform_subset(empty.size, entropy, count=count)]
+    return np.ascontiguousarray(line.unpack(chosen).T.astype(np.uint64))
 
 
-def _chosen(size: int, entropy: BitSource, count: int) -> NDArray[np.intp]:
-    """Return a uniform set of `count` indices below `size`, by its complement when that is smaller."""
+def uniform_subset(size: int, entropy: BitSource, *, count: int) -> NDArray[np.intp]:
+    """Draw `count` distinct indices below `size`, ascending, each set with the same chance.
+
+    >>> from hushtable.noise import KeyStream
+    >>> uniform_subset(3, KeyStream(), count=3).tolist()
+    [0, 1, 2]
+    """
+    # The complement, where that is smaller.
     few = min(count, size - count)
     marked = np.zeros(size, dtype=np.bool_)
     if few:
@@ -64,7 +77,7 @@ def _chosen(size: int, entropy: BitSource, count: int) -> NDArray[np.intp]:
     return np.flatnonzero(marked if few == count else ~marked)
 
 
-def _draw_until_distinct(bounds: tuple[int, ...], occupied: Keys, entropy: BitSource, count: int) -> Keys:
+def _draw_until_distinct(bounds: Sequence[int], occupied: Keys, entropy: BitSource, count: int) -> Keys:
     """Draw uniform cells, drop occupied ones and repeats, until `count` are found."""
     found = no_keys(len(bounds))
     # No round draws more than are missing: with none to throw away, no choice can favour a cell.

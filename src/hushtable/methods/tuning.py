@@ -1,0 +1,108 @@
+"""Thresholds and cutoffs for a wanted size.
+
+Promise: functions of their arguments alone. With the public number of cells they give the public
+parameters of a release; with the true number of empty cells they give a guess that only costs or saves time,
+because the exact extension makes the output's law independent of it.
+Cost: some hundred evaluations of a law, a few milliseconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from functools import lru_cache
+
+from hushtable.exact.balls import rational_ball, working_precision
+from hushtable.exact.powers import ExponentialPowers
+from hushtable.methods.acceptance import Acceptance
+
+TAU_BITS = 40  # significant bits of a threshold: exact in a float64
+
+
+def rounded_up(value: Fraction, bits: int = TAU_BITS) -> Fraction:
+    """Return the smallest number of at most `bits` significant bits that is not below `value` > 0.
+
+    >>> rounded_up(Fraction(1, 3), bits=2)
+    Fraction(3, 8)
+    """
+    shift = value.numerator.bit_length() - value.denominator.bit_length() - bits
+    while True:
+        unit = Fraction(2) ** shift
+        whole = -(-value // unit)
+        if whole <= 1 << bits:
+            return whole * unit
+        shift += 1
+
+
+@lru_cache(maxsize=256)
+def threshold_for(expected: int, *, cells: int, rate: Fraction, rule: Acceptance) -> Acceptance:
+    """Return `rule` with the threshold at which `cells` empty cells yield about `expected` rows.
+
+    Without a threshold where even a plain filter yields no more than that.
+    """
+
+    def sampled(threshold: Fraction) -> Acceptance:
+        return Acceptance(cutoff=rule.cutoff, threshold=threshold, two_sided=rule.two_sided)
+
+    yields_more = _comparison(cells, rate)
+    filtered = Acceptance(cutoff=rule.cutoff, two_sided=rule.two_sided)
+    if not yields_more(filtered, expected):
+        return filtered
+    low = Fraction(rule.lowest)
+    high = 2 * low
+    while yields_more(sampled(high), expected):
+        low, high = high, 2 * high
+    while True:
+        middle = rounded_up((low + high) / 2)
+        if not low < middle < high:
+            return sampled(high)
+        if yields_more(sampled(middle), expected):
+            low = middle
+        else:
+            high = middle
+
+
+@lru_cache(maxsize=256)
+def cutoff_for(expected: int, *, cells: int, rate: Fraction, two_sided: bool) -> Acceptance:
+    """Return the filter that yields about `expected` rows of `cells` empty ones, some ties at its cutoff.
+
+    With cutoff 1 and all its ties where even that yields no more.
+    """
+    yields_more = _comparison(cells, rate)
+    if not yields_more(Acceptance(two_sided=two_sided), expected):
+        return Acceptance(cutoff=1, two_sided=two_sided)
+    low, high = 1, 2
+    while yields_more(Acceptance(cutoff=high, two_sided=two_sided), expected):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        if yields_more(Acceptance(cutoff=middle, two_sided=two_sided), expected):
+            low = middle
+        else:
+            high = middle
+
+    def with_edge(share: Fraction) -> Acceptance:
+        return Acceptance(cutoff=low, edge_chance=share, two_sided=two_sided)
+
+    # Cutoff `low` yields more, and one above it no more: in between, ties pass with a chance of their own.
+    share = Fraction(1)
+    while yields_more(with_edge(share / 2), expected):
+        share /= 2
+    step = share / 4
+    for _ in range(8):
+        if yields_more(with_edge(share - step), expected):
+            share -= step
+        step /= 2
+    return with_edge(share)
+
+
+def _comparison(cells: int, rate: Fraction) -> Callable[[Acceptance, int], bool]:
+    """Return a test whether a rule yields more than so many of `cells` empty cells, on average."""
+
+    def yields_more(rule: Acceptance, expected: int) -> bool:
+        with working_precision(256):
+            return bool(
+                rule.pass_probability(ExponentialPowers(rate)) * cells > rational_ball(Fraction(expected))
+            )
+
+    return yields_more

@@ -1,0 +1,1 @@
+"""Flat summaries of a sparse table: the shortcut, and the slow reference beside it."""

@@ -1,0 +1,107 @@
+"""Cells that an acceptance rule lets through, without visiting the empty ones.
+
+Occupied cells get noise and are accepted or not, one by one. For the empty cells of a slice it is drawn
+how many are accepted, then which, then their values. Where a rule is widened band by band, each band is drawn
+for the cells that no band before it accepted.
+
+Promise: the accepted cells and their noisy counts have the law of adding noise to every cell and accepting
+each on its own (`laborious.accepted_cells`). Proof: PROOF.md beside this file, steps 1 to 4.
+Cost: time and memory follow the occupied cells plus the accepted ones, never the size of the domain.
+Source: Cormode, Procopiuc, Srivastava, Tran, algorithms Filter and Threshold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.domain.keys import Keys, merged_keys
+from hushtable.methods.acceptance import Acceptance, Band
+from hushtable.noise import (
+    BitSource,
+    accepted_noise,
+    bernoulli,
+    empty_cells,
+    kept,
+    two_sided_geometric,
+)
+from hushtable.summaries.slices import Slice
+
+LARGEST_NOISY = 1 << 61  # noisy counts are saturated here, as a function of the exact sum of count and noise
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """Accepted cells: their keys, noisy counts, and the band that accepted each (-1: an occupied cell)."""
+
+    keys: Keys
+    counts: NDArray[np.int64]
+    bands: NDArray[np.int8]
+
+    def only(self, rows: NDArray[np.intp]) -> Candidates:
+        """Return the chosen ones."""
+        return Candidates(self.keys.take(rows, axis=1), self.counts[rows], self.bands[rows])
+
+
+def joined(parts: Sequence[Candidates]) -> Candidates:
+    """Return the candidates of all slices."""
+    return Candidates(
+        np.concatenate([part.keys for part in parts], axis=1),
+        np.concatenate([part.counts for part in parts]),
+        np.concatenate([part.bands for part in parts]),
+    )
+
+
+def band_rules(rules: Sequence[Acceptance]) -> list[Acceptance | Band]:
+    """Return the first rule, and the band that each later one adds."""
+    return [rules[0], *(Band(wider=w, narrower=n) for n, w in pairwise(rules))]
+
+
+def noisy(counts: NDArray[np.int64], rate: Fraction, entropy: BitSource) -> NDArray[np.int64]:
+    """Return the counts with noise, saturated."""
+    noise = two_sided_geometric(rate, entropy, count=counts.size)
+    # Clipping the noise first cannot be seen: beyond 2^62 the sum is saturated whatever the count.
+    np.clip(noise, -2 * LARGEST_NOISY, 2 * LARGEST_NOISY, out=noise)
+    noise += counts
+    return np.clip(noise, -LARGEST_NOISY, LARGEST_NOISY, out=noise)
+
+
+def draw_candidates(
+    part: Slice, rules: Sequence[Acceptance], accepted: Sequence[int], rate: Fraction, entropy: BitSource
+) -> Candidates:
+    """Draw the accepted cells of one slice; `accepted` says how many empty cells each band accepts."""
+    # 1. Occupied cells: noise, then the widest rule.
+    values = noisy(part.counts, rate, entropy)
+    passed = np.flatnonzero(accepts(rules[-1], values, entropy))
+    keys, counts = [part.keys.take(passed, axis=1)], [values[passed]]
+    taken = part.keys
+    for rule, count in zip(band_rules(rules), accepted, strict=True):
+        # 2. Which empty cells, 3. and their values given that the band accepted them.
+        cells = empty_cells(part.bounds, taken, entropy, count=count)
+        keys.append(cells)
+        counts.append(accepted_noise(rule, rate, entropy, count=count))
+        np.clip(counts[-1], -LARGEST_NOISY, LARGEST_NOISY, out=counts[-1])
+        if len(accepted) > 1:
+            taken = merged_keys(taken, cells)
+    bands = np.repeat(np.arange(-1, len(accepted), dtype=np.int8), [passed.size, *accepted])
+    found = Candidates(np.concatenate(keys, axis=1), np.concatenate(counts), bands)
+    found.keys[0] += np.uint64(part.start)
+    return found
+
+
+def accepts(rule: Acceptance, values: NDArray[np.int64], entropy: BitSource) -> NDArray[np.bool_]:
+    """Flip each noisy count's coin: True where the rule accepts it."""
+    magnitudes = np.abs(values) if rule.two_sided else values
+    passed: NDArray[np.bool_] = magnitudes >= rule.lowest
+    if rule.edge_chance < 1:
+        edge = np.flatnonzero(magnitudes == rule.lowest)
+        passed[edge] = bernoulli(rule.edge_chance, entropy, count=edge.size)
+    elif rule.threshold is not None and rule.threshold > rule.lowest:
+        reached = np.flatnonzero(passed)
+        passed[reached] = kept(magnitudes[reached], rule.threshold, entropy)
+    return passed

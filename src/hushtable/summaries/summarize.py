@@ -1,0 +1,244 @@
+"""From a private table to a public summary, by the short way.
+
+The one flow of every flat summary: choose the rule, split the table, draw how many empty cells pass, draw
+the candidates of each slice, finish.
+
+Promise: the summary has exactly the law of adding noise to every cell and summarising afterwards
+(`laborious`, the slow reference), whatever the number of slices and threads. Proof: PROOF.md here.
+Cost: time and memory follow the occupied cells plus the rows published, never the size of the domain.
+Source: Cormode, Procopiuc, Srivastava, Tran, section 2.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from fractions import Fraction
+from math import isqrt
+
+import numpy as np
+
+from hushtable.domain.keys import sorting_order
+from hushtable.errors import BadTable, TooManyCells, TooManyRows
+from hushtable.exact.balls import nearest_float
+from hushtable.exact.laws import at_rate
+from hushtable.exact.rationals import Rational, as_positive, as_rate
+from hushtable.methods.acceptance import Acceptance, Band, widens
+from hushtable.methods.settings import (
+    LARGEST_SIZE,
+    Everything,
+    Filter,
+    FilterPriority,
+    FilterThreshold,
+    Method,
+    Priority,
+    Threshold,
+)
+from hushtable.methods.tuning import cutoff_for, threshold_for
+from hushtable.noise import BitSource, KeyStream, binomial
+from hushtable.summaries.candidates import Candidates, draw_candidates, joined, noisy
+from hushtable.summaries.largest import largest_counts
+from hushtable.summaries.priorities import largest_priorities
+from hushtable.summaries.slices import Slice, split
+from hushtable.summaries.summary import Summary, weights_of
+from hushtable.table.sparse import SparseTable
+
+LARGEST_FULL_TABLE = 100_000_000  # cells of a table that `Everything` publishes whole
+_SLICE = 1 << 19  # occupied cells of a slice: what a draw touches stays small
+
+
+def summarize(
+    table: SparseTable, method: Method, *, epsilon: Rational, sensitivity: Rational | None = None
+) -> Summary:
+    """Draw a private summary of `table`.
+
+    Guarantee: epsilon-differential privacy for tables whose counts differ by at most `sensitivity` in all
+    (1 where it is left out: one row added or removed), pure, by exact arithmetic.
+
+    =======================================  ==============================================
+    case                                     result
+    =======================================  ==============================================
+    epsilon "0.1", 0.1, Fraction(1, 10)      the same exact number
+    negative counts, no sensitivity          `BadTable`: say how much one person may change
+    `Everything()` above 10^8 cells          `TooManyCells`
+    more than 10^9 rows expected             `TooManyRows`
+    =======================================  ==============================================
+
+    >>> import hushtable as ht
+    >>> table = ht.SparseTable(shape=(1000, 1000), codes=[[3, 5], [7, 7]], counts=[120, 4])
+    >>> summary = ht.summarize(table, ht.Priority(size=100), epsilon="0.1")
+    >>> summary.codes.shape
+    (100, 2)
+    """
+    if sensitivity is None and table.counts.size and table.counts.min() < 0:
+        hint = "Pass `sensitivity`: the largest change in all counts together that one person can make."
+        raise BadTable("counts below 0 need a sensitivity of their own", hint)
+    return draw_summary(
+        table,
+        method,
+        epsilon=as_positive(epsilon, name="epsilon", hint="Typical values lie between 0.01 and 10."),
+        sensitivity=as_positive(
+            1 if sensitivity is None else sensitivity,
+            name="sensitivity",
+            hint="It is the largest change in all counts together that one person can make.",
+        ),
+        entropy=KeyStream(),
+        threads=os.cpu_count() or 1,
+    )
+
+
+def draw_summary(
+    table: SparseTable,
+    method: Method,
+    *,
+    epsilon: Fraction,
+    sensitivity: Fraction,
+    entropy: BitSource,
+    threads: int = 1,
+    slices: int | None = None,
+    first_guess: Acceptance | None = None,
+) -> Summary:
+    """Draw a summary from the given bits. Slices, threads and the first guess do not change its law."""
+    rate = as_rate(epsilon / sensitivity)
+    parts = split(table, parts=slices or max(threads, -(-table.counts.size // _SLICE)))
+    draw = _Draw(parts, rate, entropy, threads)
+    threshold: float | None = None
+    cutoff: Fraction | int | None = None
+    match method:
+        case Everything():
+            found = _everything(table, method, rate, entropy)
+        case Filter(size=int(size)):
+            found, cutoff = draw.largest(size, method.two_sided, first_guess)
+        case Priority(size=size):
+            found, threshold = draw.priorities(size, Acceptance(two_sided=method.two_sided), first_guess)
+        case FilterPriority(size=size):
+            rule = Acceptance(cutoff=method.cutoff, two_sided=method.two_sided)
+            found, threshold = draw.priorities(size, rule, first_guess)
+            cutoff = rule.cutoff
+        case _:
+            rule = acceptance_of(method, cells_total=table.cells_total, rate=rate)
+            found = draw.accepted(rule, table.cells_total)
+            cutoff = rule.cutoff
+            threshold = None if isinstance(method, Filter) else float(rule.threshold or 0)
+    order = sorting_order(found.keys)
+    counts = found.counts[order]
+    return Summary(
+        shape=table.shape,
+        method=method,
+        epsilon=epsilon,
+        sensitivity=sensitivity,
+        codes=table.space.unpack(found.keys.take(order, axis=1)),
+        counts=counts,
+        weights=weights_of(counts, threshold),
+        threshold=threshold,
+        cutoff=None if cutoff is None else float(cutoff),
+    )
+
+
+def acceptance_of(
+    method: Filter | Threshold | FilterThreshold, *, cells_total: int, rate: Fraction
+) -> Acceptance:
+    """Return the rule of a method. A threshold from a size uses the public number of cells, nothing else."""
+    cutoff, threshold = getattr(method, "cutoff", None), getattr(method, "threshold", None)
+    rule = Acceptance(cutoff=cutoff, threshold=threshold, two_sided=method.two_sided)
+    if method.size is None:
+        return rule
+    return threshold_for(method.size, cells=cells_total, rate=rate, rule=rule)
+
+
+@dataclass(frozen=True, slots=True)
+class _Draw:
+    """One summary in the making: the slices, and what every step of it needs."""
+
+    parts: Sequence[Slice]
+    rate: Fraction
+    entropy: BitSource
+    threads: int
+
+    def accepted(self, rule: Acceptance, cells_total: int) -> Candidates:
+        """Return the cells that a rule accepts."""
+        # Judged by public numbers alone: the same for every table of this shape.
+        expected = nearest_float(at_rate(lambda a: rule.pass_probability(a) * cells_total, self.rate))
+        if expected > LARGEST_SIZE:
+            raise TooManyRows(expected=expected, limit=LARGEST_SIZE)
+        return self._candidates([rule], [[self._count(part.cells_empty, rule)] for part in self.parts])
+
+    def largest(
+        self, size: int, two_sided: bool, first_guess: Acceptance | None
+    ) -> tuple[Candidates, int | None]:
+        """Return the `size` largest counts, and the smallest of them."""
+
+        def rule_for(expected: int, cells: int) -> Acceptance:
+            return cutoff_for(expected, cells=cells, rate=self.rate, two_sided=two_sided)
+
+        found = self._candidates(*self._extended(size, rule_for, first_guess))
+        rows, cut = largest_counts(np.abs(found.counts), self.entropy, size=size)
+        return found.only(rows), cut
+
+    def priorities(
+        self, size: int, rule: Acceptance, first_guess: Acceptance | None
+    ) -> tuple[Candidates, float]:
+        """Return a priority sample of the cells that the plain rule accepts, and its threshold."""
+
+        def rule_for(expected: int, cells: int) -> Acceptance:
+            return threshold_for(expected, cells=cells, rate=self.rate, rule=rule)
+
+        rules, accepted = self._extended(size, rule_for, first_guess)
+        found = self._candidates(rules, accepted)
+        rows, tau = largest_priorities(np.abs(found.counts), found.bands, rules, self.entropy, size=size)
+        return found.only(rows), float(tau)
+
+    def _extended(
+        self, size: int, rule_for: Callable[[int, int], Acceptance], first_guess: Acceptance | None
+    ) -> tuple[list[Acceptance], list[list[int]]]:
+        """Widen a rule until it accepts more than `size` empty cells, or all that it ever can.
+
+        Returns the rules, and how many cells of each slice each band accepts. Only these numbers are drawn
+        here, each band for the cells that no band before it accepted, so nothing is ever drawn twice. The
+        first rule may know how many cells are empty: it changes the cost, not the law (PROOF.md, step 4).
+        """
+        cells_empty = sum(part.cells_empty for part in self.parts)
+        expected = size + 1 + 6 * isqrt(size) + 10  # so that one band nearly always does
+        widest = rule_for(cells_empty + 1, cells_empty)
+        rules = [first_guess or rule_for(expected, cells_empty)]
+        accepted = [[self._count(part.cells_empty, rules[0])] for part in self.parts]
+        while sum(map(sum, accepted)) <= size and rules[-1].pieces != widest.pieces:
+            expected *= 2
+            wider = rule_for(expected, cells_empty)
+            if widens(wider, rules[-1]):
+                band = Band(wider=wider, narrower=rules[-1])
+                rules.append(wider)
+                for part, counts in zip(self.parts, accepted, strict=True):
+                    counts.append(self._count(part.cells_empty - sum(counts), band))
+        return rules, accepted
+
+    def _count(self, cells: int, rule: Acceptance | Band) -> int:
+        """Draw how many of so many empty cells a rule accepts."""
+        return binomial(cells, at_rate(rule.pass_probability, self.rate), self.entropy)
+
+    def _candidates(self, rules: Sequence[Acceptance], accepted: Sequence[Sequence[int]]) -> Candidates:
+        """Return the accepted cells of all slices."""
+
+        def draw(part: Slice, counts: Sequence[int]) -> Candidates:
+            return draw_candidates(part, rules, counts, self.rate, self.entropy)
+
+        if self.threads > 1 and len(self.parts) > 1:
+            with ThreadPoolExecutor(self.threads) as pool:
+                return joined(list(pool.map(draw, self.parts, accepted)))
+        return joined([draw(part, counts) for part, counts in zip(self.parts, accepted, strict=True)])
+
+
+def _everything(table: SparseTable, method: Everything, rate: Fraction, entropy: BitSource) -> Candidates:
+    """Return all cells, each with noise."""
+    cells_total = table.cells_total
+    if cells_total > LARGEST_FULL_TABLE:
+        raise TooManyCells(cells_total=cells_total, limit=LARGEST_FULL_TABLE)
+    counts = np.zeros(cells_total, dtype=np.int64)
+    counts[table.keys[0]] = table.counts
+    counts = noisy(counts, rate, entropy)
+    if method.nonnegative:
+        np.maximum(counts, 0, out=counts)
+    keys = np.arange(cells_total, dtype=np.uint64)[np.newaxis]
+    return Candidates(keys, counts, np.full(cells_total, -1, dtype=np.int8))

@@ -1,0 +1,120 @@
+"""The occupied cells of a count table, checked once and kept in order.
+
+Promise: a `SparseTable` holds each occupied cell once, ascending by code, with a count that is not 0;
+rows for the same cell are added first, and explicit zeros belong to the empty cells. No message and no
+text of it carries a code or a count.
+Cost: one packing and, unless the codes come in order, one sort.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hushtable.domain.keys import Keys, KeySpace, ascending, repeats, sorting_order
+from hushtable.errors import BadTable, HushtableError
+
+LARGEST_COUNT = 1 << 60  # so that a count plus its noise, saturated at 2^61, never overflows
+
+
+class SparseTable:
+    """Occupied cells of a count table. Private: never print, log or pickle one.
+
+    ==============================  ==================================================
+    input                           result
+    ==============================  ==================================================
+    codes of shape (n, d) or (n,)   each code from 0 to its attribute's size - 1
+    the same cell twice             the counts are added
+    a count of 0                    the cell is empty
+    negative counts                 taken; `summarize` then needs an explicit sensitivity
+    anything else                   `BadTable`
+    ==============================  ==================================================
+
+    >>> SparseTable(shape=(1000, 1000), codes=[[3, 5], [7, 7]], counts=[12, 1])
+    SparseTable(shape=(1000, 1000), counts=<private>)
+    """
+
+    __slots__ = ("counts", "keys", "space")
+
+    def __init__(self, *, shape: Sequence[int], codes: ArrayLike, counts: ArrayLike) -> None:
+        self.space = KeySpace(shape)
+        values = _whole_numbers(counts, "counts")
+        places = _whole_numbers(codes, "codes")
+        if places.ndim == 1 and len(self.space.shape) == 1:
+            places = places[:, np.newaxis]
+        if places.ndim != 2 or places.shape[1] != len(self.space.shape):
+            hint = "Pass codes of shape (cells, attributes), or (cells,) for one attribute."
+            raise BadTable(
+                f"codes do not have one column for each of {len(self.space.shape)} attributes", hint
+            )
+        if values.ndim != 1 or len(values) != len(places):
+            raise BadTable("codes and counts are not equally many", "Pass one count for each row of codes.")
+        for attribute, size in enumerate(self.space.shape):
+            column = places[:, attribute]
+            if column.size and not (column.min() >= 0 and column.max() < size):
+                hint = "Check the shape, or drop or clamp such rows by a declared rule."
+                raise BadTable(f"codes of attribute {attribute} lie outside 0..{size - 1}", hint)
+        if values.size and (values.min() < -LARGEST_COUNT or values.max() > LARGEST_COUNT):
+            raise BadTable("counts lie beyond 2^60", "No table of people needs more; check the column.")
+        self.keys, self.counts = _in_order(self.space.pack(places), values.astype(np.int64))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The number of values of each attribute."""
+        return self.space.shape
+
+    @property
+    def cells_total(self) -> int:
+        """The number of cells, occupied or not: public."""
+        return self.space.cells_total
+
+    def __repr__(self) -> str:
+        return f"SparseTable(shape={self.shape}, counts=<private>)"
+
+    def __reduce__(self) -> NoReturn:
+        raise HushtableError(
+            "a SparseTable holds private counts and cannot be copied or pickled.\n"
+            "Build it where it is summarised, or share it between threads."
+        )
+
+
+def _whole_numbers(values: ArrayLike, name: str) -> NDArray[Any]:
+    """Return an array of an integer type, or raise without a word about what is in it."""
+    try:
+        array = np.asarray(values)
+    except (ValueError, TypeError, OverflowError):
+        array = np.empty(0, dtype=object)
+    if array.size == 0 and array.dtype != object:
+        array = array.astype(np.int64)
+    if array.dtype.kind not in "iu":
+        raise BadTable(f"{name} are not an array of whole numbers", "Pass an array of an integer type.")
+    return array
+
+
+def _in_order(keys: Keys, counts: NDArray[np.int64]) -> tuple[Keys, NDArray[np.int64]]:
+    """Return each key once, ascending, with the sum of its counts, where that is not 0."""
+    if not ascending(keys):
+        order = sorting_order(keys)
+        keys, counts = keys.take(order, axis=1), counts[order]
+        again = repeats(keys)
+        if again.any():
+            starts = np.flatnonzero(~again)
+            keys, counts = keys.take(starts, axis=1), _group_sums(counts, starts)
+    if not counts.all():
+        occupied = np.flatnonzero(counts)
+        keys, counts = keys.take(occupied, axis=1), counts[occupied]
+    keys.flags.writeable = counts.flags.writeable = False
+    return keys, counts
+
+
+def _group_sums(counts: NDArray[np.int64], starts: NDArray[np.intp]) -> NDArray[np.int64]:
+    """Return the sum of each group, added in two halves so that nothing wraps; raise if one passes 2^60."""
+    high = np.add.reduceat(counts >> 32, starts)
+    low = np.add.reduceat(counts & 0xFFFFFFFF, starts)
+    high += low >> 32
+    if high.max() >= 1 << 28 or high.min() < -(1 << 28):
+        raise BadTable("counts of one cell add up to more than 2^60", "Check the count column.")
+    return (high << 32) + (low & 0xFFFFFFFF)

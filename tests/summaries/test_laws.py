@@ -1,0 +1,332 @@
+"""Whole summaries: the exact law passes, other noise is caught, slices and guesses do not matter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from itertools import count as count_up
+
+import numpy as np
+import pytest
+
+import hushtable as ht
+from hushtable.methods.acceptance import Acceptance
+from hushtable.methods.settings import Method
+from hushtable.summaries.summarize import acceptance_of
+from tests.harness import statistics
+from tests.harness.statistics import ALARM, FloatLaw, draws, fits, follows, from_masses, replay
+from tests.summaries.worlds import (
+    cut_cdf,
+    long_way,
+    noise_masses,
+    rows_of,
+    shortcut,
+    threshold_cdf,
+)
+
+ABSENT = -10_000
+MORE, LESS = Fraction(3, 4), Fraction(5, 4)
+COUNTS = {1: 7, 4: 1, 7: 3, 8: 25}
+CELLS = 24
+
+
+def fits_curve(sample: list[float], cdf: Callable[[float], float]) -> float:
+    """The bound of Dvoretzky, Kiefer, Wolfowitz and Massart for a law with jumps at most at 0."""
+    values = np.sort(np.array(sample))
+    steps = np.arange(1, values.size + 1) / values.size
+    distance = 0.0
+    for i in range(0, values.size, max(1, values.size // 500)):
+        below = steps[i] - 1 / values.size
+        at = cdf(float(values[i]))
+        if values[i] == 0:
+            distance = max(distance, abs(float((values == 0).mean()) - at))
+        else:
+            distance = max(distance, abs(at - below), abs(at - steps[i]))
+    # Looking at some points only can make the distance smaller, never larger.
+    return min(1.0, 2 * float(np.exp(-2 * values.size * distance**2)))
+
+
+def curve_follows(sample: list[float], cdf: Callable[[float], float]) -> float:
+    statistics.asked += 1
+    return fits_curve(sample, cdf)
+
+
+def cell_law(count: int, rule: Acceptance | None, rate: Fraction) -> FloatLaw:
+    """What a summary shows of one cell with this count: a value, or nothing. No rule: noise only."""
+    values, masses = noise_masses(rate)
+    law: dict[int, Fraction] = {ABSENT: Fraction(0)}
+    for noise, mass in zip(values.tolist(), masses.tolist(), strict=True):
+        v = noise + count
+        chance = Fraction(1) if rule is None else rule.chance(v)
+        law[v] = Fraction(mass) * chance
+        law[ABSENT] += Fraction(mass) * (1 - chance)
+    return from_masses(law)
+
+
+INDEPENDENT: list[Method] = [
+    ht.Everything(),
+    ht.Filter(cutoff=4),
+    ht.Filter(cutoff="2.5", two_sided=False),
+    ht.Threshold(threshold="6.5"),
+    ht.Threshold(threshold=5, two_sided=False),
+    ht.Threshold(size=4),
+    ht.FilterThreshold(cutoff=2, threshold="8.5"),
+    ht.FilterThreshold(cutoff=5, threshold=2),
+    ht.FilterThreshold(cutoff=2, size=3, two_sided=False),
+]
+
+
+@pytest.mark.parametrize("method", INDEPENDENT, ids=repr)
+@pytest.mark.parametrize("way", ["shortcut", "long way", "five slices"])
+def test_every_cell_shows_its_law(method: Method, way: str) -> None:
+    rate, entropy = Fraction(1, 3), replay(800)
+    runs = draws(150 if way == "long way" else 900)
+    rule = None if isinstance(method, ht.Everything) else acceptance_of(method, cells_total=CELLS, rate=rate)  # type: ignore[arg-type]
+    shown: dict[int, list[int]] = {cell: [] for cell in range(CELLS)}
+    for _ in range(runs):
+        if way == "long way":
+            rows, _ = long_way(COUNTS, CELLS, method, rate, entropy)
+        else:
+            slices = 5 if way == "five slices" else 1
+            rows = rows_of(shortcut(COUNTS, CELLS, method, rate, entropy, slices=slices))
+        for cell in range(CELLS):
+            shown[cell].append(rows.get(cell, ABSENT))
+    empty = [v for cell in range(CELLS) if cell not in COUNTS for v in shown[cell]]
+
+    assert follows(empty, cell_law(0, rule, rate)) > ALARM
+    if way != "long way" or statistics.LONG:
+        assert fits(empty, cell_law(0, rule, rate * MORE)) < ALARM
+        assert fits(empty, cell_law(0, rule, rate * LESS)) < ALARM
+    for cell, count in COUNTS.items():
+        assert follows(shown[cell], cell_law(count, rule, rate)) > ALARM
+        assert fits(shown[cell], cell_law(count + 12, rule, rate)) < ALARM
+
+
+SIZED = [
+    (ht.Priority(size=5), {}),
+    (ht.Priority(size=5), {"slices": 6}),
+    (ht.Priority(size=3, two_sided=False), {}),
+    (ht.FilterPriority(cutoff="2.5", size=4), {}),
+    (ht.FilterPriority(cutoff=6, size=4, two_sided=False), {"slices": 3}),
+    (ht.Priority(size=5), {"first_guess": Acceptance(threshold=4000)}),
+    (ht.Priority(size=5), {"first_guess": Acceptance(threshold=60), "slices": 4}),
+    (ht.Priority(size=5), {"first_guess": Acceptance(threshold="0.5")}),
+    (ht.FilterPriority(cutoff=3, size=4), {"first_guess": Acceptance(cutoff=3, threshold=500)}),
+]
+
+
+@pytest.mark.parametrize(("method", "options"), SIZED, ids=repr)
+def test_the_threshold_of_a_priority_sample_has_its_law(
+    method: ht.Priority | ht.FilterPriority, options: dict[str, object]
+) -> None:
+    rate, entropy = Fraction(1, 3), replay(801)
+    plain = Acceptance(cutoff=getattr(method, "cutoff", None), two_sided=method.two_sided)
+    sample = []
+    for _ in range(draws(800)):
+        summary = shortcut(COUNTS, CELLS, method, rate, entropy, **options)
+        assert summary.threshold is not None
+        assert (summary.threshold == 0) == (len(summary) < method.size) or len(summary) == method.size
+        sample.append(summary.threshold)
+
+    assert curve_follows(sample, threshold_cdf(COUNTS, CELLS, method.size, plain, rate)) > ALARM
+    assert fits_curve(sample, threshold_cdf(COUNTS, CELLS, method.size, plain, rate * Fraction(1, 2))) < ALARM
+    assert fits_curve(sample, threshold_cdf(COUNTS, CELLS, method.size, plain, rate * 2)) < ALARM
+    assert fits_curve(sample, threshold_cdf(COUNTS, CELLS, method.size + 1, plain, rate)) < ALARM
+
+
+@pytest.mark.parametrize(
+    "method", [ht.Priority(size=5), ht.FilterPriority(cutoff=3, size=4, two_sided=False)], ids=repr
+)
+def test_the_slow_reference_has_the_same_law_of_thresholds(method: ht.Priority | ht.FilterPriority) -> None:
+    rate, entropy = Fraction(1, 3), replay(802)
+    plain = Acceptance(cutoff=getattr(method, "cutoff", None), two_sided=method.two_sided)
+    sample = [float(long_way(COUNTS, CELLS, method, rate, entropy)[1] or 0) for _ in range(draws(800))]
+
+    assert curve_follows(sample, threshold_cdf(COUNTS, CELLS, method.size, plain, rate)) > ALARM
+    assert fits_curve(sample, threshold_cdf(COUNTS, CELLS, method.size, plain, rate * 2)) < ALARM
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"first_guess": Acceptance(threshold=10**6)}, {"slices": 9}], ids=repr
+)
+def test_a_priority_sample_of_a_large_domain_has_its_law(options: dict[str, object]) -> None:
+    rate, entropy, size, cells = Fraction(1, 3), replay(803), 40, 50_000
+    counts = {97 * i: 1 + i % 7 for i in range(1, 300)} | {5: 90, 6: 300}
+    plain = Acceptance()
+    sample = []
+    for _ in range(draws(300)):
+        summary = shortcut(counts, cells, ht.Priority(size=size), rate, entropy, **options)
+        assert len(summary) == size
+        sample.append(float(summary.threshold or 0))
+    law = sampled_curve(threshold_cdf(counts, cells, size, plain, rate), sample)
+
+    assert curve_follows(sample, law) > ALARM
+    assert (
+        fits_curve(sample, sampled_curve(threshold_cdf(counts, cells, size, plain, rate * MORE), sample))
+        < ALARM
+    )
+    assert (
+        fits_curve(sample, sampled_curve(threshold_cdf(counts, cells, size, plain, rate * LESS), sample))
+        < ALARM
+    )
+
+
+def sampled_curve(cdf: Callable[[float], float], sample: list[float]) -> Callable[[float], float]:
+    """The curve at 60 points and straight lines between: within 1/100 of a smooth law, and much quicker."""
+    points = np.quantile(np.array(sample), np.linspace(0, 1, 60))
+    values = [cdf(float(t)) for t in points]
+    return lambda t: float(np.interp(t, points, values))
+
+
+@pytest.mark.parametrize("two_sided", [True, False])
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"slices": 5}, {"guess": 40}, {"guess": 1}],
+    ids=repr,
+)
+def test_the_cut_of_the_largest_counts_has_its_law(two_sided: bool, options: dict[str, int]) -> None:
+    rate, entropy, size = Fraction(1, 3), replay(804), 6
+    method = ht.Filter(size=size, two_sided=two_sided)
+    extra: dict[str, object] = dict(options)
+    if "guess" in extra:
+        extra = {"first_guess": Acceptance(cutoff=extra["guess"], two_sided=two_sided)}  # type: ignore[arg-type]
+    sample = []
+    for _ in range(draws(800)):
+        summary = shortcut(COUNTS, CELLS, method, rate, entropy, **extra)
+        sample.append(int(np.abs(summary.counts).min()) if len(summary) == size else 0)
+
+    def law(g: Fraction, s: int = size) -> FloatLaw:
+        curve = cut_cdf(COUNTS, CELLS, s, two_sided, g)
+        at = {c: curve(c) for c in range(-1, 120)}
+        return FloatLaw(
+            lambda c: at[c] - at.get(c - 1, 0.0) if c else at[0], lambda c: at[c] if c >= 0 else 0.0, 0, 118
+        )
+
+    assert follows(sample, law(rate)) > ALARM
+    assert fits(sample, law(rate * Fraction(1, 2))) < ALARM
+    assert fits(sample, law(rate * 2)) < ALARM
+    assert fits(sample, law(rate, size + 1)) < ALARM
+
+
+def best_of_two(counts: list[int], rate: Fraction) -> dict[int, Fraction]:
+    """P(a cell wins with value v) in a priority sample of 1 out of 2 cells, under the key 1000 cell + v."""
+    values, masses = noise_masses(rate)
+    law: dict[int, Fraction] = {}
+    nothing = 0.0
+    for i in (0, 1):
+        mine, theirs = values + counts[i], values + counts[1 - i]
+        for v, p in zip(mine.tolist(), masses.tolist(), strict=True):
+            if abs(v) > 150 or p < 1e-13:
+                continue
+            if v == 0:
+                nothing += p * float(masses[theirs == 0].sum()) / 2
+                continue
+            other = np.abs(theirs)
+            # Q is uniform up to 1/|v|: the chance that mine is the smaller of the two.
+            win = np.where(other <= abs(v), 1 - other / (2 * abs(v)), abs(v) / (2 * np.maximum(other, 1)))
+            law[1000 * i + v] = Fraction(p * float((masses * win).sum()))
+    law[ABSENT] = Fraction(nothing)
+    return law
+
+
+@pytest.mark.parametrize("way", ["shortcut", "long way"])
+def test_who_wins_a_priority_sample(way: str) -> None:
+    rate, entropy, counts = Fraction(1, 4), replay(805), [3, 9]
+    cells = dict(enumerate(counts))
+    sample = []
+    for _ in range(draws(1200)):
+        if way == "shortcut":
+            rows = rows_of(shortcut(cells, 2, ht.Priority(size=1), rate, entropy))
+        else:
+            rows, _ = long_way(cells, 2, ht.Priority(size=1), rate, entropy)
+        sample.append(next((1000 * cell + v for cell, v in rows.items()), ABSENT))
+
+    assert follows(sample, from_masses(best_of_two(counts, rate))) > ALARM
+    assert fits(sample, from_masses(best_of_two([9, 3], rate))) < ALARM
+    assert fits(sample, from_masses(best_of_two(counts, rate / 2))) < ALARM
+
+
+@pytest.mark.parametrize("way", ["shortcut", "long way"])
+def test_ties_are_broken_evenly(way: str) -> None:
+    # At rate 3 nearly all magnitudes are 0 or 1: which tied cell is shown must not follow their order.
+    rate, entropy, cells, size = Fraction(3), replay(806), 60, 2
+    seen = np.zeros(cells, dtype=np.int64)
+    runs = draws(600)
+    shown = 0
+    for _ in range(runs):
+        if way == "shortcut":
+            rows = rows_of(shortcut({}, cells, ht.Filter(size=size), rate, entropy))
+        else:
+            rows, _ = long_way({}, cells, ht.Filter(size=size), rate, entropy)
+        shown += len(rows)
+        seen[list(rows)] += 1
+
+    assert shown > runs
+    law = from_masses({cell: Fraction(1, cells) for cell in range(cells)})
+    places = np.repeat(np.arange(cells), seen)
+    assert follows(places, law) > ALARM
+    first_served = np.sort(places)[: places.size // 2]
+    assert fits(first_served, law) < ALARM
+
+
+@pytest.mark.parametrize(
+    "method", [ht.Priority(size=30), ht.Threshold(threshold=9), ht.Filter(size=30)], ids=repr
+)
+def test_thinning_gives_the_law_of_the_smaller_summary(method: Method) -> None:
+    rate, entropy = Fraction(1, 3), replay(807)
+    thresholds, cuts = [], []
+    for _ in range(draws(800)):
+        summary = shortcut(COUNTS, 60, method, rate, entropy)
+        thinned = summary._of_size(5, entropy)
+        assert len(thinned) == min(5, len(summary))
+        if summary.threshold is None:
+            cuts.append(int(np.abs(thinned.counts).min()))
+        elif len(summary) > 5:
+            thresholds.append(float(thinned.threshold or 0))
+    if thresholds:
+        assert len(thresholds) > draws(790)
+        assert curve_follows(thresholds, threshold_cdf(COUNTS, 60, 5, Acceptance(), rate)) > ALARM
+        assert fits_curve(thresholds, threshold_cdf(COUNTS, 60, 6, Acceptance(), rate)) < ALARM
+    else:
+        curve = cut_cdf(COUNTS, 60, 5, True, rate)
+        at = {c: curve(c) for c in range(-1, 120)}
+        law = FloatLaw(lambda c: at[c] - at.get(c - 1, 0.0), lambda c: at[c] if c >= 0 else 0.0, 0, 118)
+        assert follows(cuts, law) > ALARM
+
+
+def test_raising_a_threshold_gives_the_law_of_the_higher_one() -> None:
+    rate, entropy = Fraction(1, 3), replay(808)
+    empty, higher = [], Acceptance(threshold=12)
+    for _ in range(draws(300)):
+        rows = rows_of(
+            shortcut(COUNTS, CELLS, ht.Threshold(threshold="4.5"), rate, entropy)._at_threshold(
+                Fraction(12), entropy
+            )
+        )
+        empty += [rows.get(cell, ABSENT) for cell in range(CELLS) if cell not in COUNTS]
+
+    assert follows(empty, cell_law(0, higher, rate)) > ALARM
+    assert fits(empty, cell_law(0, Acceptance(threshold=24), rate)) < ALARM
+
+
+@pytest.mark.parametrize("method", [ht.Priority(size=6), ht.Threshold(threshold=5)], ids=repr)
+def test_weights_are_unbiased(method: Method) -> None:
+    # Threshold and priority samples: the mean weight of a cell is its count. Weights are not bounded, so
+    # this is a check at six standard errors (chance 2e-9 for a normal mean), counted as one assertion.
+    rate, entropy = Fraction(1, 2), replay(809)
+    statistics.asked += 1
+    sums = []
+    for _ in range(draws(1500)):
+        summary = shortcut(COUNTS, CELLS, method, rate, entropy)
+        sums.append([float(summary.weights[summary.codes[:, 0] == cell].sum()) for cell in (8, 1, 2)])
+    means, errors = np.mean(sums, axis=0), np.std(sums, axis=0) / np.sqrt(len(sums))
+
+    assert (np.abs(means - [25, 7, 0]) < 6.2 * errors).all()
+
+
+def test_the_exact_laws_are_laws() -> None:
+    law = best_of_two([3, 9], Fraction(1, 4))
+    assert float(sum(law.values())) == pytest.approx(1, abs=1e-6)
+    curve = threshold_cdf(COUNTS, CELLS, 5, Acceptance(), Fraction(1, 3))
+    assert 0 <= curve(0.01) <= curve(5) <= curve(50) <= curve(10**6) == pytest.approx(1)
+    assert next(k for k in count_up() if curve(k) > 0.5) < 100
