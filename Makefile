@@ -3,9 +3,11 @@
 PYTHON ?= python3
 VENV ?= .venv
 
-# The environment belongs to these pins, this configuration, this Python and this folder (an editable
-# install points at it). When one of them changes, the stamp has another name and the environment is made anew.
-HASH := $(shell { cat constraints.txt pyproject.toml 2>/dev/null; echo '$(PYTHON)' '$(CURDIR)'; } | cksum | tr -d ' ')
+# The environment belongs to these pins, this configuration, these extras, this Python and this folder (an
+# editable install points at it). When one of them changes, the stamp has another name and the environment is made anew.
+EXTRAS := dev,plot
+HASH := $(shell { cat constraints.txt pyproject.toml 2>/dev/null; \
+	echo '$(EXTRAS)' '$(PYTHON)' '$(CURDIR)'; } | cksum | tr -d ' ')
 STAMP := $(VENV)/.stamp-$(HASH)
 BIN := $(VENV)/bin
 
@@ -87,6 +89,6 @@ $(STAMP):
 	$(require_python)
 	@echo "Making $(VENV) (first call, or the pins changed) ..."
 	@$(call make_venv,$(VENV))
-	@PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install -qq --disable-pip-version-check -e '.[dev]' || { \
+	@PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install -qq --disable-pip-version-check -e '.[$(EXTRAS)]' || { \
 		echo "The install failed; the lines above say why. Mend that and give the same command again." >&2; exit 1; }
 	@touch $@

@@ -8,6 +8,7 @@ The rooms of this package follow that line; `docs/explanation/rooms.md` walks th
 from typing import TYPE_CHECKING, Any
 
 from hushtable.errors import (
+    BadMethod,
     BadNumber,
     BadSettings,
     BadTable,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "BadMethod",
     "BadNumber",
     "BadSettings",
     "BadTable",

@@ -46,6 +46,19 @@ class BadSettings(HushtableError, ValueError):
         super().__init__(f"{method} takes exactly one of {choice}. Give one and leave the other out.")
 
 
+class BadMethod(HushtableError, TypeError):
+    """Something that is no summary method, or no table, was handed to `summarize`.
+
+    >>> import hushtable as ht
+    >>> print(ht.BadMethod("method", "str", "a summary method", "ht.Priority(size=100_000)"))
+    method is a str, not a summary method. Pass something like ht.Priority(size=100_000).
+    """
+
+    def __init__(self, name: str, kind: str, wanted: str, example: str) -> None:
+        self.name, self.kind, self.wanted, self.example = name, kind, wanted, example
+        super().__init__(f"{name} is a {kind}, not {wanted}. Pass something like {example}.")
+
+
 class BadTable(HushtableError, ValueError):
     """The codes and counts handed over do not make a table.
 

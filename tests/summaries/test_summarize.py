@@ -190,6 +190,20 @@ def test_bad_privacy_settings_are_one_clear_error(epsilon: float, sensitivity: f
         ht.summarize(table, ht.Filter(cutoff=1), epsilon=epsilon, sensitivity=sensitivity)
 
 
+@pytest.mark.parametrize("method", ["priority", None, ht.Priority, 5])
+def test_what_is_no_method_is_one_clear_error(method: object) -> None:
+    table = ht.SparseTable(shape=(5,), codes=[1], counts=[1])
+    with pytest.raises(
+        ht.BadMethod, match=r"method is a .*, not a summary method\. Pass something like ht\.Priority"
+    ):
+        ht.summarize(table, method, epsilon=1)  # type: ignore[arg-type]
+
+
+def test_what_is_no_table_is_one_clear_error() -> None:
+    with pytest.raises(ht.BadMethod, match="table is a dict, not a SparseTable"):
+        ht.summarize({3: 5}, ht.Priority(size=5), epsilon=1)  # type: ignore[arg-type]
+
+
 def test_epsilon_is_exact_however_it_is_written() -> None:
     table = ht.SparseTable(shape=(5,), codes=[1], counts=[1])
     for epsilon in ("0.1", 0.1, np.float32(0.1), Fraction(1, 10), "1/10"):

@@ -78,8 +78,8 @@ def draw_candidates(
     # 1. Occupied cells: noise, then the widest rule.
     values = noisy(part.counts, rate, entropy)
     passed = np.flatnonzero(accepts(rules[-1], values, entropy))
-    keys, counts = [part.keys.take(passed, axis=1)], [values[passed]]
-    taken = part.keys
+    taken = part.keys()
+    keys, counts = [taken.take(passed, axis=1)], [values[passed]]
     for rule, count in zip(band_rules(rules), accepted, strict=True):
         # 2. Which empty cells, 3. and their values given that the band accepted them.
         cells = empty_cells(part.bounds, taken, entropy, count=count)

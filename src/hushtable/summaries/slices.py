@@ -23,8 +23,14 @@ class Slice:
 
     start: int
     bounds: tuple[int, ...]
-    keys: Keys  # occupied cells, counted from `start`
+    table_keys: Keys  # occupied cells: a view of the table
     counts: NDArray[np.int64]
+
+    def keys(self) -> Keys:
+        """The occupied cells, counted from `start`: a copy, made when the slice is worked on."""
+        keys = self.table_keys.copy()
+        keys[0] -= np.uint64(self.start)
+        return keys
 
     @property
     def cells_empty(self) -> int:
@@ -46,9 +52,6 @@ def split(table: SparseTable, *, parts: int) -> list[Slice]:
     for low, high in pairwise(edges):
         begin = np.searchsorted(first, np.uint64(low), side="left")
         end = np.searchsorted(first, np.uint64(high - 1), side="right")
-        keys = table.keys[:, begin:end]
-        if low:
-            keys = keys.copy()
-            keys[0] -= np.uint64(low)
-        slices.append(Slice(low, (high - low, *bounds[1:]), keys, table.counts[begin:end]))
+        keys, counts = table.keys[:, begin:end], table.counts[begin:end]
+        slices.append(Slice(low, (high - low, *bounds[1:]), keys, counts))
     return slices

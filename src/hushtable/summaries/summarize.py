@@ -21,7 +21,7 @@ from math import isqrt
 import numpy as np
 
 from hushtable.domain.keys import sorting_order
-from hushtable.errors import BadTable, TooManyCells, TooManyRows
+from hushtable.errors import BadMethod, BadTable, TooManyCells, TooManyRows
 from hushtable.exact.balls import nearest_float
 from hushtable.exact.laws import at_rate
 from hushtable.exact.rationals import Rational, as_positive, as_rate
@@ -62,6 +62,7 @@ def summarize(
     =======================================  ==============================================
     epsilon "0.1", 0.1, Fraction(1, 10)      the same exact number
     negative counts, no sensitivity          `BadTable`: say how much one person may change
+    another kind of table or method          `BadMethod`
     `Everything()` above 10^8 cells          `TooManyCells`
     more than 10^9 rows expected             `TooManyRows`
     =======================================  ==============================================
@@ -72,6 +73,11 @@ def summarize(
     >>> summary.codes.shape
     (100, 2)
     """
+    if not isinstance(method, Method):
+        raise BadMethod("method", type(method).__name__, "a summary method", "ht.Priority(size=100_000)")
+    if not isinstance(table, SparseTable):
+        example = "ht.SparseTable(shape=..., codes=..., counts=...)"
+        raise BadMethod("table", type(table).__name__, "a SparseTable", example)
     if sensitivity is None and table.counts.size and table.counts.min() < 0:
         hint = "Pass `sensitivity`: the largest change in all counts together that one person can make."
         raise BadTable("counts below 0 need a sensitivity of their own", hint)
