@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import partial
 
@@ -100,7 +101,8 @@ def test_a_place_is_kept_exactly_when_its_uniform_is_below_its_chance(
     layout = blocks._Blocks(_law_up_to(width - 1), [block], blocks._LowDigits(Fraction(1), 16))
     place = data.draw(st.integers(0, 15))
     chance = (first + slope * place) / block.largest if place < width else Fraction(0)
-    word = data.draw(st.integers(0, (1 << 62) - 1) | _near(chance))
+    exactly = min(int(chance * (1 << 62)), (1 << 62) - 1)
+    word = data.draw(st.integers(0, (1 << 62) - 1) | _near(chance) | st.just(exactly))
     later = data.draw(st.integers(1, (1 << 64) - 1))
 
     kept = layout._kept(_array(place), _slots(), Scripted([word << 2, later, 1]))
@@ -108,8 +110,62 @@ def test_a_place_is_kept_exactly_when_its_uniform_is_below_its_chance(
     assert bool(kept[0]) == (Fraction((word << 128) + (later << 64) + 1, 1 << 190) < chance)
 
 
+def test_both_ends_of_the_doubtful_words_are_decided_by_later_bits() -> None:
+    # Level and slope both lose almost a whole unit to rounding down: the last place has a chance at the upper
+    # end of what the bounds allow, the first place one at the lower end.
+    width, scale = 16, 1 << 62
+    slope = Fraction(2**57) - Fraction(1, 100)
+    block = blocks._Block(0, width, 1, scale - slope * (width - 1), slope)
+    layout = blocks._Blocks(_law_up_to(width - 1), [block], blocks._LowDigits(Fraction(1), 16))
+    seen_at = set()
+    for place in range(width):
+        chance = (block.level + slope * place) / block.largest
+        word = int(chance * scale)
+        if word == scale:
+            continue
+        low = int(layout._slopes[0]) * place + int(layout._levels[0])
+        seen_at.add(word - low)
+        for later in (0, (1 << 64) - 1):
+            kept = layout._kept(_array(place), _slots(), Scripted([word << 2, later, later]))
+            assert bool(kept[0]) == (later == 0)
+    assert len(seen_at) > 5, "from the lower end of the doubtful words to the upper one"
+
+
+@pytest.mark.parametrize("width", [1 << 15, 1 << 16, 1 << 23])
+def test_wide_blocks_have_room_for_their_places(width: int) -> None:
+    places = blocks._LowDigits(Fraction(1, 10**12), width).draw(replay(205), count=20_000)
+
+    assert places.min() >= 0
+    assert width * 0.99 < places.max() < width
+    assert (
+        follows(places // (width // 8), law_at(partial(truncated_geometric, 8), Fraction(width // 8, 10**12)))
+        > ALARM
+    )
+
+
+def test_a_finite_law_reaches_beyond_its_blocks() -> None:
+    # P[X >= k] = (a^k - a^L) / (1 - a^L) for k < L: what lies beyond the blocks is found by inversion.
+    rate, length = Fraction(1, 10**5), 10**7
+    sampler = IntegerSampler((Piece(0, length, Fraction(1)),), rate)
+    assert isinstance(sampler._layout, blocks._Blocks)
+    for power in (40, 70, 100):
+        word = (1 << 320) - (3 << (320 - power))
+        source = Scripted([word >> 304, (word >> 256 & ((1 << 48) - 1)) << 16, *[0] * 40])
+        source._words[2:6] = [word >> shift & ((1 << 64) - 1) for shift in (192, 128, 64, 0)]
+        (k,) = sampler.draw(source, count=1).tolist()
+        with localcontext() as context:
+            context.prec = 150
+            end = (Decimal(-length) / 10**5).exp()
+
+            def tail(x: int, end: Decimal = end) -> Decimal:
+                return ((Decimal(-x) / 10**5).exp() - end) / (1 - end)
+
+            assert tail(k + 1) < Decimal(3) / Decimal(2) ** power <= tail(k)
+            assert k < length
+
+
 @pytest.mark.usefixtures("short_tables")
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", [*RULES, Acceptance(threshold=10**6)])
 def test_blocks_of_short_laws_follow_their_law(rule: Acceptance | Band) -> None:
     rate = Fraction(1, 20)
     sampler = IntegerSampler(rule.pieces, rate)

@@ -73,6 +73,7 @@ CASES = [
     (RAMP, Fraction(1, 5)),
     ((Piece(0, 6, Fraction(1)),), Fraction(1, 100)),
     ((Piece(4, 5, Fraction(1)),), Fraction(1, 2)),
+    ((Piece(0, 1000, Fraction(1)),), Fraction(1)),  # ends far beyond what its table holds
 ]
 
 
@@ -112,7 +113,7 @@ def test_every_draw_is_the_inverse_of_its_bits(
 
 
 @pytest.mark.parametrize(("pieces", "rate"), CASES[:5])
-@pytest.mark.parametrize("agreeing_words", [1, 2, 3])
+@pytest.mark.parametrize("agreeing_words", [1, 2, 3, 4])
 def test_refinement_decides_a_tie(
     pieces: tuple[Piece, ...] | None, rate: Fraction, agreeing_words: int
 ) -> None:
@@ -132,6 +133,57 @@ def test_refinement_decides_a_tie(
             assert (drawn <= edge) == is_below
             assert drawn == first_above(law, uniform, int(drawn))
             assert source.used > 2, "64 bits left it open, so more were drawn"
+
+
+@pytest.mark.parametrize(("pieces", "rate"), [CASES[0], CASES[1], CASES[3], CASES[4]])
+def test_many_draws_at_once_each_follow_their_own_bits(
+    pieces: tuple[Piece, ...] | None, rate: Fraction
+) -> None:
+    # Draws that the guide settles, draws that are searched, ties and open ends, all mixed in one call.
+    sampler = IntegerSampler(pieces, rate)
+    law = near(family_of(pieces), rate)
+    table = sampler._table
+    cuts = table._cuts.tolist()
+    words = [
+        1 << 60,
+        0,
+        cuts[-1],
+        5 << 61,
+        cuts[len(cuts) // 2],
+        WORD - 1,
+        cuts[0],
+        3 << 59,
+        cuts[-1] + 1,
+        WORD - 9,
+    ]
+    words += [WORD // 3, cuts[0] + 5, 7 << 60, cuts[-1] - 5]
+    first = np.array([word >> 48 for word in words], dtype=np.uint16)
+    first = np.append(first, np.zeros(-len(words) % 4, dtype=np.uint16)).view(np.uint64)
+    searched = [word for word in words if table._guide[word >> 48] < 0]
+    assert 3 < len(searched) < len(words)
+    later = 0x123456789ABCDEF0
+    source = Scripted(
+        [*first.tolist(), *((word & ((1 << 48) - 1)) << 16 for word in searched), *[later] * 60]
+    )
+
+    drawn = sampler.draw(source, count=len(words))
+
+    for word, value in zip(words, drawn.tolist(), strict=True):
+        uniform = Fraction((word << 256) + sum(later << (64 * i) for i in range(4)), 1 << 320)
+        assert value == first_above(law, uniform, value)
+
+
+def test_an_open_end_is_never_settled_by_the_guide() -> None:
+    # A table with almost everything in its open ends: each such draw must be found by its own bits.
+    rate = Fraction(1, 10)
+    law = near(TwoSidedGeometric, rate)
+    table = CertifiedTable(CertifiedLaw(TwoSidedGeometric, rate), [-1, 0], open_low=True, open_high=True)
+    for word in (1, 1 << 50, WORD // 4, WORD // 2, WORD // 4 * 3, WORD - 2):
+        uniform = Fraction((word << 256) + 12345, 1 << 320)
+        (slot,), strays = table.slots(script(uniform), count=1)
+        value = strays[0][1] if strays else 0
+        assert value == first_above(law, uniform, value)
+        assert bool(strays) == (slot != 1)
 
 
 def test_a_cut_settles_all_but_its_own_word() -> None:

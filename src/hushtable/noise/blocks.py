@@ -164,9 +164,10 @@ class _Blocks:
         widths = self._widths.take(slots)
         places[widths == 1] = 0
         inside = places < widths
-        # Both parts are rounded down, so 2^62 * chance lies in low..low + places + 1.
+        # Both parts are rounded down, so 2^62 * chance lies in low..low + places + 1. (Outside a block the
+        # product may wrap, and does not matter.)
         low = self._slopes.take(slots)
-        low *= np.minimum(places, widths)
+        low *= places
         low += self._levels.take(slots)
         words = (entropy.words(slots.size) >> np.uint64(64 - _CHANCE_BITS)).astype(np.int64)
         kept: NDArray[np.bool_] = inside & (words < low)

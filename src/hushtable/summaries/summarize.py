@@ -20,7 +20,7 @@ from math import isqrt
 
 import numpy as np
 
-from hushtable.domain.keys import sorting_order
+from hushtable.domain.keys import ascending, sorting_order
 from hushtable.errors import BadMethod, BadTable, TooManyCells, TooManyRows
 from hushtable.exact.balls import nearest_float
 from hushtable.exact.laws import at_rate
@@ -128,16 +128,16 @@ def draw_summary(
             found = draw.accepted(rule, table.cells_total)
             cutoff = rule.cutoff
             threshold = None if isinstance(method, Filter) else float(rule.threshold or 0)
-    order = sorting_order(found.keys)
-    counts = found.counts[order]
+    if not ascending(found.keys):
+        found = found.only(sorting_order(found.keys))
     return Summary(
         shape=table.shape,
         method=method,
         epsilon=epsilon,
         sensitivity=sensitivity,
-        codes=table.space.unpack(found.keys.take(order, axis=1)),
-        counts=counts,
-        weights=weights_of(counts, threshold),
+        codes=table.space.unpack(found.keys),
+        counts=found.counts,
+        weights=weights_of(found.counts, threshold),
         threshold=threshold,
         cutoff=None if cutoff is None else float(cutoff),
     )
