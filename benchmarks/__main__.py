@@ -15,12 +15,13 @@ import numpy as np
 from rich.console import Console
 from rich.status import Status
 
-from benchmarks import imports, noise
+from benchmarks import imports, noise, summaries
 from benchmarks.report import Say, Sheet
 
 GROUPS: dict[str, tuple[Callable[[Say], Sheet], ...]] = {
     "imports": imports.SHEETS,
     "noise": noise.SHEETS,
+    "summaries": summaries.SHEETS,
 }
 
 

@@ -124,7 +124,7 @@ def places(say: Say) -> Sheet:
     say("occupied cells to avoid")
     small, large = KeySpace([10**6] * 2), KeySpace([10**6] * 5)
     filled = {
-        space: empty_cells(space, no_keys(len(space.bounds)), KeyStream(), count=_OCCUPIED)
+        space: empty_cells(space.bounds, no_keys(len(space.bounds)), KeyStream(), count=_OCCUPIED)
         for space in (small, large)
     }
     say("distinct empty cells")
@@ -201,7 +201,7 @@ def _chance_near(goal: float) -> Real:
 
 
 def _empty(space: KeySpace, occupied: Keys) -> Keys:
-    return empty_cells(space, occupied, KeyStream(), count=_CELLS)
+    return empty_cells(space.bounds, occupied, KeyStream(), count=_CELLS)
 
 
 def _numpy_empty(cells_total: int, occupied: NDArray[np.int64]) -> NDArray[np.int64]:

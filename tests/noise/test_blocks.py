@@ -85,6 +85,31 @@ def test_mirrored_blocks_have_the_two_sided_law(width: int) -> None:
             assert law.mass(block.anchor + block.step * r) == whole * modulo[r]
 
 
+@pytest.mark.parametrize(
+    ("pieces", "rate"),
+    [
+        (None, Fraction(1, 10**5)),
+        (Acceptance(threshold=10**6).pieces, Fraction(1, 10**5)),
+        (
+            Band(wider=Acceptance(threshold=10**5), narrower=Acceptance(threshold=10**6)).pieces,
+            Fraction(1, 10**5),
+        ),
+        ((Piece(0, 10**8, Fraction(1)),), Fraction(1, 10**5)),
+    ],
+)
+def test_every_slot_is_its_block(pieces: tuple[Piece, ...] | None, rate: Fraction) -> None:
+    sampler = IntegerSampler(pieces, rate)
+    layout = sampler._layout
+    assert isinstance(layout, blocks._Blocks)
+    low, high = layout.open_ends
+    slots = list(range(len(layout.edges) + 1))[low : len(layout.edges) + 1 - high]
+    assert low == (pieces is None)
+    for slot in slots:
+        first, last = layout._blocks[slot].ends
+        assert slot == 0 or layout.edges[slot - 1] == first - 1
+        assert slot == len(layout.edges) or layout.edges[slot] == last
+
+
 @given(
     st.fractions(min_value=0, max_value=3, max_denominator=50),
     st.fractions(min_value=0, max_value=3, max_denominator=50),

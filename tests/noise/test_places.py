@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from hushtable.domain.keys import Keys, KeySpace, ascending, contains, no_keys, sorted_keys
 from hushtable.errors import BadNumber, InternalError
-from hushtable.noise import BitSource, empty_cells, uniform_below
+from hushtable.noise import BitSource, empty_cells, places, uniform_below
 from tests.harness.scripted import outcomes
 from tests.harness.statistics import ALARM, chernoff, chernoff_follows, draws, replay
 
@@ -26,22 +26,25 @@ def as_set(keys: Keys) -> tuple[int, ...]:
     return tuple(keys[0].tolist())
 
 
-@pytest.mark.parametrize(
-    ("cells", "occupied", "count"),
-    [(8, [3], 2), (8, [], 1), (8, [0, 7], 2), (4, [], 2), (8, [], 6), (4, [1], 2), (4, [0, 1, 2], 1)],
-)
-def test_every_set_has_the_same_chance_exactly(cells: int, occupied: list[int], count: int) -> None:
-    space = KeySpace((cells,))
+CASES = [(8, [3], 2), (8, [], 1), (8, [0, 7], 2), (4, [], 2), (4, [], 3), (4, [1], 2), (4, [0, 1, 2], 1)]
+
+
+@pytest.mark.parametrize("bytes_a_cell", [16, 0], ids=["by a map", "by searching"])
+@pytest.mark.parametrize(("cells", "occupied", "count"), CASES)
+def test_every_set_has_the_same_chance_exactly(
+    cells: int, occupied: list[int], count: int, bytes_a_cell: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(places, "_MAP_CELLS", bytes_a_cell)
     empty = [cell for cell in range(cells) if cell not in occupied]
 
     law, left = outcomes(
-        lambda s: as_set(empty_cells(space.bounds, as_keys(occupied), s, count=count)),
+        lambda s: as_set(empty_cells((cells,), as_keys(occupied), s, count=count)),
         bits=(cells - 1).bit_length(),
         depth=4,
     )
 
-    assert set(law) == set(combinations(empty, count))
     assert len(set(law.values())) == 1
+    assert set(law) == set(combinations(empty, count))
     assert sum(law.values()) + left == 1
 
 
@@ -88,6 +91,22 @@ def uniform_sample(cells: int, count: int) -> set[int]:
 shapes = st.lists(st.integers(1, 6), min_size=1, max_size=4) | st.lists(
     st.integers(1, 2**62), min_size=2, max_size=5
 )
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_keys_of_several_words_may_lie_in_a_small_range(count: int) -> None:
+    # A slice of a large domain: two words, few cells. Each empty one must come up.
+    occupied = np.array([[0, 1, 1], [2, 0, 1]], dtype=np.uint64)
+    entropy = replay(708)
+    seen = set()
+    for _ in range(60):
+        chosen = empty_cells((2, 3), occupied, entropy, count=count)
+        assert chosen.shape == (2, count)
+        assert chosen.flags["C_CONTIGUOUS"]
+        assert ascending(chosen)
+        seen |= {tuple(key) for key in chosen.T.tolist()}
+
+    assert seen == {(0, 0), (0, 1), (1, 2)}
 
 
 @given(shapes, st.data())

@@ -23,6 +23,7 @@ from hushtable.exact.rationals import as_count
 
 Keys: TypeAlias = NDArray[np.uint64]
 _Places: TypeAlias = NDArray[np.intp]
+_FEW_RUNS = 100
 
 
 class KeySpace:
@@ -70,7 +71,9 @@ class KeySpace:
             rest = word
             for size in reversed(group):
                 attribute -= 1
-                rest, codes[:, attribute] = np.divmod(rest, np.uint64(size))
+                quotient = rest // np.uint64(size)  # a division by one number is quick, a remainder is not
+                codes[:, attribute] = rest - quotient * np.uint64(size)
+                rest = quotient
         return codes
 
 
@@ -97,6 +100,8 @@ def sorting_order(keys: Keys) -> NDArray[np.intp]:
 
 def _word_order(word: NDArray[np.uint64]) -> NDArray[np.intp]:
     """Return the places of one word's values in ascending order."""
+    if np.count_nonzero(word[1:] < word[:-1]) <= _FEW_RUNS:
+        return np.argsort(word, kind="stable")  # which merges runs that are in order already
     place_bits = max(1, (word.size - 1).bit_length())
     if int(word.max(initial=0)).bit_length() + place_bits > 64:
         return np.argsort(word)

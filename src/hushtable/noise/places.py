@@ -30,6 +30,8 @@ from hushtable.exact.rationals import as_count
 from hushtable.noise.entropy import BitSource
 from hushtable.noise.uniform import uniform_below
 
+_MAP_CELLS = 16  # a map of the domain is used up to this many bytes a cell that is occupied or asked for
+
 
 def empty_cells(bounds: Sequence[int], occupied: Keys, entropy: BitSource, *, count: int) -> Keys:
     """Draw `count` distinct keys, each word below its bound, that are not among the ascending `occupied`.
@@ -50,16 +52,20 @@ def empty_cells(bounds: Sequence[int], occupied: Keys, entropy: BitSource, *, co
     unavailable = occupied.shape[1] + count
     if unavailable > cells_total:
         raise InternalError("more empty cells were asked for than the domain has")
-    if 2 * unavailable <= cells_total:
+    if cells_total > _MAP_CELLS * unavailable:
         return _draw_until_distinct(bounds, occupied, entropy, count)
-    # Few cells are free: list them (no more than twice what is occupied or asked for) and choose by index.
-    # So few cells fit one word, whatever words their keys have.
+    # The domain is small enough for a map of its cells, in one line, whatever words their keys have.
     line = KeySpace(bounds)
-    free = np.ones(cells_total, dtype=np.bool_)
-    free[line.pack(occupied.T)[0]] = False
-    empty = np.flatnonzero(free).astype(np.uint64)
-    chosen = empty[np.newaxis, uniform_subset(empty.size, entropy, count=count)]
-    return np.ascontiguousarray(line.unpack(chosen).T.astype(np.uint64))
+    taken = np.zeros(cells_total, dtype=np.bool_)
+    taken[line.pack(occupied.T)[0]] = True
+    if 2 * unavailable <= cells_total:
+        chosen = _mark_until_distinct(taken, entropy, count)
+    else:
+        # Few cells are free: list them and choose by index.
+        free = np.flatnonzero(~taken)
+        chosen = free[uniform_subset(free.size, entropy, count=count)]
+    keys = line.unpack(chosen.astype(np.uint64)[np.newaxis]).T
+    return np.ascontiguousarray(keys).view(np.uint64)
 
 
 def uniform_subset(size: int, entropy: BitSource, *, count: int) -> NDArray[np.intp]:
@@ -72,15 +78,25 @@ def uniform_subset(size: int, entropy: BitSource, *, count: int) -> NDArray[np.i
     # The complement, where that is smaller.
     few = min(count, size - count)
     marked = np.zeros(size, dtype=np.bool_)
-    if few:
-        marked[_draw_until_distinct((size,), no_keys(1), entropy, few)[0]] = True
-    return np.flatnonzero(marked if few == count else ~marked)
+    if few == count:
+        return _mark_until_distinct(marked, entropy, few)
+    marked[_mark_until_distinct(marked, entropy, few)] = True
+    return np.flatnonzero(~marked)
+
+
+def _mark_until_distinct(taken: NDArray[np.bool_], entropy: BitSource, count: int) -> NDArray[np.intp]:
+    """Draw uniform cells until `count` distinct ones that are not `taken` are marked on the map."""
+    before = taken.copy()
+    full = int(np.count_nonzero(taken)) + count
+    # No round draws more than are missing: with none to throw away, no choice can favour a cell.
+    while missing := full - int(np.count_nonzero(taken)):
+        taken[uniform_below(taken.size, entropy, count=missing)] = True
+    return np.flatnonzero(taken & ~before)
 
 
 def _draw_until_distinct(bounds: Sequence[int], occupied: Keys, entropy: BitSource, count: int) -> Keys:
-    """Draw uniform cells, drop occupied ones and repeats, until `count` are found."""
+    """Draw uniform cells, as many as are missing, drop occupied ones and repeats, until `count` are found."""
     found = no_keys(len(bounds))
-    # No round draws more than are missing: with none to throw away, no choice can favour a cell.
     while missing := count - found.shape[1]:
         drawn = sorted_keys(np.stack([uniform_below(bound, entropy, count=missing) for bound in bounds]))
         taken = repeats(drawn) | contains(occupied, drawn) | contains(found, drawn)

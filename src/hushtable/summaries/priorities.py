@@ -26,6 +26,7 @@ from hushtable.methods.acceptance import Acceptance
 from hushtable.methods.tuning import rounded_up
 from hushtable.noise import BitSource, LazyUniform
 
+_CHUNK = 1 << 18  # candidates at a time: the bounds take many arrays of this length
 _BITS = 31  # of an end of Q and of U: their product fits 62 bits
 
 
@@ -58,9 +59,13 @@ def largest_priorities(
     words = entropy.words(magnitudes.size)
     low = np.empty(magnitudes.size, dtype=np.int64)
     high = np.empty(magnitudes.size, dtype=np.int64)
-    for band, where in ranges.items():
-        members = slice(None) if (bands == band).all() else np.flatnonzero(bands == band)
-        low[members], high[members] = _bounds(magnitudes[members], words[members], where, reference)
+    for start in range(0, magnitudes.size, _CHUNK):
+        part = slice(start, start + _CHUNK)
+        for band in np.unique(bands[part]).tolist():
+            members = start + np.flatnonzero(bands[part] == band)
+            low[members], high[members] = _bounds(
+                magnitudes[members], words[members], ranges[band], reference
+            )
     # 5. The next Q after the `size` smallest lies between these two; whoever is clear of them is settled.
     cut_low, cut_high = np.partition(low, size)[size], np.partition(high, size)[size]
     chosen = high < cut_low

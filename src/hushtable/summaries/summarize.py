@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fractions import Fraction
 from math import isqrt
@@ -46,7 +45,7 @@ from hushtable.summaries.summary import Summary, weights_of
 from hushtable.table.sparse import SparseTable
 
 LARGEST_FULL_TABLE = 100_000_000  # cells of a table that `Everything` publishes whole
-_SLICE = 1 << 19  # occupied cells of a slice: what a draw touches stays small
+_SLICE = 1 << 17  # cells of a slice: what a draw touches stays small, and a thread is worth its start
 
 
 def summarize(
@@ -108,8 +107,8 @@ def draw_summary(
 ) -> Summary:
     """Draw a summary from the given bits. Slices, threads and the first guess do not change its law."""
     rate = as_rate(epsilon / sensitivity)
-    parts = split(table, parts=slices or max(threads, -(-table.counts.size // _SLICE)))
-    draw = _Draw(parts, rate, entropy, threads)
+    work = table.counts.size + (getattr(method, "size", None) or 0)
+    draw = _Draw(split(table, parts=slices or -(-work // _SLICE) or 1), rate, entropy, threads)
     threshold: float | None = None
     cutoff: Fraction | int | None = None
     match method:
@@ -231,6 +230,8 @@ class _Draw:
             return draw_candidates(part, rules, counts, self.rate, self.entropy)
 
         if self.threads > 1 and len(self.parts) > 1:
+            from concurrent.futures import ThreadPoolExecutor  # here: small tables do not wait for its import
+
             with ThreadPoolExecutor(self.threads) as pool:
                 return joined(list(pool.map(draw, self.parts, accepted)))
         return joined([draw(part, counts) for part, counts in zip(self.parts, accepted, strict=True)])

@@ -132,5 +132,9 @@ class Summary:
 
 def weights_of(counts: NDArray[np.int64], threshold: float | None) -> NDArray[np.float64]:
     """Return sign * max(|count|, threshold)."""
-    weights = counts.astype(np.float64)
-    return np.sign(weights) * np.maximum(np.abs(weights), threshold or 0.0)
+    weights = np.abs(counts).astype(np.float64)
+    if threshold:
+        np.maximum(weights, threshold, out=weights)
+    np.negative(weights, out=weights, where=counts < 0)
+    weights[counts == 0] = 0.0
+    return weights

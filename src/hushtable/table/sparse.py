@@ -101,8 +101,7 @@ def _in_order(keys: Keys, counts: NDArray[np.int64]) -> tuple[Keys, NDArray[np.i
         keys, counts = keys.take(order, axis=1), counts[order]
         again = repeats(keys)
         if again.any():
-            starts = np.flatnonzero(~again)
-            keys, counts = keys.take(starts, axis=1), _group_sums(counts, starts)
+            keys, counts = keys.compress(~again, axis=1), _added_up(counts, again)
     if not counts.all():
         occupied = np.flatnonzero(counts)
         keys, counts = keys.take(occupied, axis=1), counts[occupied]
@@ -110,11 +109,17 @@ def _in_order(keys: Keys, counts: NDArray[np.int64]) -> tuple[Keys, NDArray[np.i
     return keys, counts
 
 
-def _group_sums(counts: NDArray[np.int64], starts: NDArray[np.intp]) -> NDArray[np.int64]:
-    """Return the sum of each group, added in two halves so that nothing wraps; raise if one passes 2^60."""
-    high = np.add.reduceat(counts >> 32, starts)
-    low = np.add.reduceat(counts & 0xFFFFFFFF, starts)
+def _added_up(counts: NDArray[np.int64], again: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return the sum of each run of counts that belong to one cell; raise if one passes 2^60."""
+    sums = counts[~again]
+    # Most cells come once. Only the others are added, in two halves so that nothing wraps.
+    shared = again.copy()
+    shared[:-1] |= again[1:]
+    parts, starts = counts[shared], np.flatnonzero(~again[shared])
+    high = np.add.reduceat(parts >> 32, starts)
+    low = np.add.reduceat(parts & 0xFFFFFFFF, starts)
     high += low >> 32
     if high.max() >= 1 << 28 or high.min() < -(1 << 28):
         raise BadTable("counts of one cell add up to more than 2^60", "Check the count column.")
-    return (high << 32) + (low & 0xFFFFFFFF)
+    sums[shared[~again]] = (high << 32) + (low & 0xFFFFFFFF)
+    return sums

@@ -1,0 +1,108 @@
+"""One measurement in a process of its own: `python -m benchmarks.worker JOB ARGUMENTS`.
+
+Promise: nothing is loaded before the job starts but what the job itself needs, and nothing that ran
+before it can lend it memory, tables or a warm cache. Prints one line of JSON.
+"""
+
+import ctypes
+import json
+import resource
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hushtable.methods.settings import Method
+
+Numbers = dict[str, float]
+_EPSILON = "0.1"
+
+
+def summary(shape: Sequence[int], cells: int, method: Sequence[Any]) -> Numbers:
+    """Make a table and summarise it; with the peak of the process and of the summarising alone."""
+    import hushtable as ht
+    from benchmarks.tables import made_up
+
+    codes, counts = made_up(shape, cells)
+    start = perf_counter()
+    table = ht.SparseTable(shape=shape, codes=codes, counts=counts)
+    table_seconds = perf_counter() - start
+    del codes, counts
+    early_peak = peak_bytes()
+    held = start_over()
+    start = perf_counter()
+    found = ht.summarize(table, as_method(method), epsilon=_EPSILON)
+    seconds = perf_counter() - start
+    peak = peak_bytes()
+    return {
+        "table": table_seconds,
+        "summarize": seconds,
+        "rows": len(found),
+        "peak": max(early_peak, peak),
+        # Where the peak could not be forgotten, all but the table itself counts: too much, never too little.
+        "beyond": peak - (table.keys.nbytes + table.counts.nbytes if held is None else held),
+    }
+
+
+def cold(side: int, cells: int, method: Sequence[Any]) -> Numbers:
+    """Summarise a table of three attributes whose input costs next to nothing: no generator is loaded."""
+    import numpy as np
+
+    import hushtable as ht
+
+    places = np.arange(cells) * 999_999_937 % side**3  # a prime: each place once, in no order
+    codes = np.stack([places // side**2, places // side % side, places % side], axis=1)
+    table = ht.SparseTable(shape=(side,) * 3, codes=codes, counts=1 + np.arange(cells) % 100)
+    return {"rows": len(ht.summarize(table, as_method(method), epsilon=_EPSILON))}
+
+
+def every_cell(cells: int) -> Numbers:
+    """Draw noise for so many cells in NumPy, the obvious way."""
+    import numpy as np
+
+    generator = np.random.default_rng()
+    start = perf_counter()
+    chance = -np.expm1(-float(_EPSILON))
+    generator.geometric(chance, cells) - generator.geometric(chance, cells)
+    return {"seconds": perf_counter() - start}
+
+
+def as_method(named: Sequence[Any]) -> "Method":
+    """Return the settings of a method given as its name and its keywords."""
+    import hushtable as ht
+
+    name, settings = named
+    method: Method = getattr(ht, name)(**settings)
+    return method
+
+
+def peak_bytes() -> int:
+    """Return the most memory that the process held since it started, or since `start_over`."""
+    status = Path("/proc/self/status")
+    if status.exists():
+        return _status_bytes(status, "VmHWM")
+    # Kilobytes, but bytes on a Mac.
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+def start_over() -> int | None:
+    """Forget the peak and return what is held now, or None where the system cannot do that."""
+    try:
+        ctypes.CDLL(None).malloc_trim(0)  # what was freed goes back, or it would count as held
+        Path("/proc/self/clear_refs").write_text("5")
+        return _status_bytes(Path("/proc/self/status"), "VmRSS")
+    except (OSError, AttributeError):
+        return None
+
+
+def _status_bytes(status: Path, name: str) -> int:
+    line = next(line for line in status.read_text().splitlines() if line.startswith(name))
+    return int(line.split()[1]) * 1024
+
+
+JOBS: dict[str, Callable[..., Numbers]] = {"summary": summary, "cold": cold, "every_cell": every_cell}
+
+if __name__ == "__main__":
+    print(json.dumps(JOBS[sys.argv[1]](**json.loads(sys.argv[2]))))
