@@ -12,7 +12,6 @@ Cost: about 1 ns for 8 bytes, with the interpreter's lock released.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import threading
 from typing import TYPE_CHECKING, NoReturn, Protocol
@@ -87,6 +86,8 @@ class Replay:
     secure = False
 
     def __init__(self, seed: int) -> None:
+        import hashlib
+
         self.seed = seed
         self._cipher = _counter_mode(hashlib.sha256(b"hushtable replay %d" % seed).digest())
         self._lock = threading.Lock()
