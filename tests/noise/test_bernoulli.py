@@ -102,7 +102,38 @@ def test_the_slow_coin_follows_its_chance() -> None:
     assert chernoff_follows(tails, size, float(np.exp(-1.5))) > ALARM
 
 
-@pytest.mark.parametrize("tau", [Fraction(13, 2), Fraction(40), Fraction(10**14, 7)])
+@pytest.mark.parametrize(
+    ("later", "expected"), [(0, True), (2**62, True), (2**63 - 1, False), (WORD - 1, False)]
+)
+def test_an_undecided_flip_keeps_all_its_bits(later: int, expected: bool) -> None:
+    # 1/3 is 0.0101..., and the last bit of its first word is a 1: forgetting it would turn the third case.
+    source = Scripted([WORD // 3, later, later])
+
+    assert bernoulli(Fraction(1, 3), source, count=1).tolist() == [expected]
+    assert source.used == 2
+
+
+@pytest.mark.parametrize("dropped", [0, (1 << 19) - 1])
+def test_dropped_bits_of_a_count_still_count(dropped: int) -> None:
+    # A count of 50 bits, of which 31 lead: what the others are worth must not be lost.
+    tau, count = Fraction(2**50 + 12345), (2**49 + 2**30) | dropped
+    at = int(count / tau * (1 << 62))
+    for later, expected in ((0, True), (WORD - 1, False)):
+        assert kept(np.array([count]), tau, Scripted([at << 2, later, later])).tolist() == [expected]
+
+
+def test_chunks_do_not_mix() -> None:
+    counts = np.repeat(np.array([0, 10**6, 0]), [70_000, 66_000, 10])
+    flips = kept(counts, 10**6 + 1, replay(420))
+
+    assert not flips[counts == 0].any()
+    assert flips[counts > 0].mean() > 0.999
+    long = bernoulli(Fraction(1, 2), replay(421), count=200_001)
+    assert 0.4 < long[:65_536].mean() < 0.6
+    assert 0.4 < long[131_072:].mean() < 0.6
+
+
+@pytest.mark.parametrize("tau", [Fraction(3, 2), Fraction(13, 2), Fraction(40), Fraction(10**14, 7)])
 def test_counts_are_kept_with_their_chance(tau: Fraction) -> None:
     size = draws(50_000)
     for step in range(9):

@@ -16,7 +16,7 @@ from hushtable.exact.balls import Real, nearest_float, rational_real, scaled_bou
 from hushtable.exact.laws import Binomial, at_rate
 from hushtable.methods.acceptance import Acceptance, Band
 from hushtable.noise import binomial
-from hushtable.noise.binomial import _Proposals, _ring
+from hushtable.noise.binomial import _Proposals, _ring, most_likely
 from tests.harness.scripted import Scripted
 from tests.harness.statistics import ALARM, FloatLaw, draws, fits, follows, from_masses, replay
 from tests.noise import slow
@@ -25,7 +25,7 @@ chances = st.fractions(min_value=Fraction(1, 1000), max_value=Fraction(999, 1000
 
 
 def proposals_at(trials: int, chance: Fraction) -> tuple[_Proposals, int]:
-    mode = (trials + 1) * chance.numerator // chance.denominator
+    mode = most_likely(trials, chance)
     return _Proposals(trials, rational_real(chance), mode), mode
 
 
@@ -54,6 +54,18 @@ def test_proposals_times_kept_is_the_law(trials: int, chance: Fraction) -> None:
                 assert low <= keep * (1 << 100) <= high
                 assert high - low <= 2
     assert seen == Counter(range(trials + 1)), "every count lies in one place of one ring"
+
+
+@given(st.integers(1, 60), chances)
+def test_the_mode_is_a_mode(trials: int, chance: Fraction) -> None:
+    law = Binomial(trials, chance)
+    largest = max(law.mass(k) for k in range(trials + 1))
+    # Just off the rational chance the number is irrational as far as a ball can tell.
+    for nearby in (Fraction(1, 1 << 200), Fraction(-1, 1 << 200)):
+        mode = most_likely(trials, rational_real(chance + nearby))
+        assert law.mass(mode) >= largest * (1 - Fraction(1, 1 << 100))
+
+    assert law.mass(most_likely(trials, chance)) == largest
 
 
 @given(st.integers(1, 10**30), chances)

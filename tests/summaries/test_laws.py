@@ -14,7 +14,17 @@ from hushtable.methods.acceptance import Acceptance
 from hushtable.methods.settings import Method
 from hushtable.summaries.summarize import acceptance_of
 from tests.harness import statistics
-from tests.harness.statistics import ALARM, FloatLaw, draws, fits, follows, from_masses, replay
+from tests.harness.statistics import (
+    ALARM,
+    FloatLaw,
+    chernoff,
+    chernoff_follows,
+    draws,
+    fits,
+    follows,
+    from_masses,
+    replay,
+)
 from tests.summaries.worlds import (
     cut_cdf,
     long_way,
@@ -267,6 +277,32 @@ def test_ties_are_broken_evenly(way: str) -> None:
     assert follows(places, law) > ALARM
     first_served = np.sort(places)[: places.size // 2]
     assert fits(first_served, law) < ALARM
+
+
+@pytest.mark.parametrize("way", ["shortcut", "long way"])
+def test_ties_do_not_favour_occupied_cells(way: str) -> None:
+    # 300 occupied cells of count 1 and 19,700 empty ones: at rate 3 some 2,000 tie at magnitude 1, and only
+    # some of these are shown. An occupied one must be shown no more often than its share of the ties.
+    rate, entropy, cells, size = Fraction(3), replay(810), 20_000, 400
+    counts = {7 * i: 1 for i in range(300)}
+    values, masses = noise_masses(rate)
+    occupied = 300 * float(masses[np.abs(values + 1) == 1].sum())
+    empty = (cells - 300) * float(masses[np.abs(values) == 1].sum())
+    shown = hits = 0
+    for _ in range(draws(3 if way == "long way" else 30)):
+        if way == "shortcut":
+            rows = rows_of(shortcut(counts, cells, ht.Filter(size=size), rate, entropy))
+        else:
+            rows, _ = long_way(counts, cells, ht.Filter(size=size), rate, entropy)
+        ties = [cell for cell, value in rows.items() if abs(value) == 1]
+        shown += len(ties)
+        hits += sum(cell in counts for cell in ties)
+
+    share = occupied / (occupied + empty)
+    assert shown > 200
+    assert chernoff_follows(hits, shown, share) > ALARM
+    if way == "shortcut":
+        assert chernoff(hits, shown, share * 1.25) < ALARM
 
 
 @pytest.mark.parametrize(

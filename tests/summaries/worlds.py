@@ -37,7 +37,7 @@ def shortcut(
     **options: object,
 ) -> Summary:
     table = table_of(counts, cells_total)
-    return draw_summary(
+    summary = draw_summary(
         table,
         method,
         epsilon=rate,
@@ -45,6 +45,10 @@ def shortcut(
         entropy=entropy,
         **options,  # type: ignore[arg-type]
     )
+
+    cells = summary.codes[:, 0].tolist()
+    assert cells == sorted(set(cells)), "every cell once, in order"
+    return summary
 
 
 def rows_of(summary: Summary) -> dict[int, int]:

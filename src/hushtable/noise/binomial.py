@@ -43,18 +43,22 @@ def binomial(trials: int, chance: Rational | Real, entropy: BitSource) -> int:
     True
     """
     trials = as_count(trials, name="trials")
-    if not callable(chance):
-        exact = as_chance(chance)
-        if exact in (0, 1) or trials == 0:
-            return trials * int(exact)
-        mode = (trials + 1) * exact.numerator // exact.denominator
-        chance = rational_real(exact)
-    elif trials == 0:
-        return 0
-    else:
-        expected: Real = _times(chance, trials + 1)
-        (mode,) = scaled_floors([expected], precision=64 + trials.bit_length(), bits=0)
-    return _Proposals(trials, chance, mode).draw(entropy)
+    exact = chance if callable(chance) else as_chance(chance)
+    if trials == 0 or (isinstance(exact, Fraction) and exact in (0, 1)):
+        return trials if exact == 1 else 0
+    real = rational_real(exact) if isinstance(exact, Fraction) else exact
+    return _Proposals(trials, real, most_likely(trials, exact)).draw(entropy)
+
+
+def most_likely(trials: int, chance: Fraction | Real) -> int:
+    """Return floor((N + 1) p), a mode of Binomial(N, p)."""
+    if isinstance(chance, Fraction):
+        return (trials + 1) * chance.numerator // chance.denominator
+    real = chance
+    (mode,) = scaled_floors(
+        [lambda precision: real(precision) * (trials + 1)], precision=64 + trials.bit_length(), bits=0
+    )
+    return mode
 
 
 class _Proposals:
@@ -139,7 +143,3 @@ def _log_gamma(k: int) -> arb:
     from flint import arb
 
     return arb(k + 1).lgamma()
-
-
-def _times(real: Real, factor: int) -> Real:
-    return lambda precision: real(precision) * factor
