@@ -61,11 +61,9 @@ def largest_priorities(
     high = np.empty(magnitudes.size, dtype=np.int64)
     for start in range(0, magnitudes.size, _CHUNK):
         part = slice(start, start + _CHUNK)
-        for band in np.unique(bands[part]).tolist():
+        for band, where in ranges.items():
             members = start + np.flatnonzero(bands[part] == band)
-            low[members], high[members] = _bounds(
-                magnitudes[members], words[members], ranges[band], reference
-            )
+            low[members], high[members] = _bounds(magnitudes[members], words[members], where, reference)
     # 5. The next Q after the `size` smallest lies between these two; whoever is clear of them is settled.
     cut_low, cut_high = np.partition(low, size)[size], np.partition(high, size)[size]
     chosen = high < cut_low

@@ -45,7 +45,7 @@ from hushtable.summaries.summary import Summary, weights_of
 from hushtable.table.sparse import SparseTable
 
 LARGEST_FULL_TABLE = 100_000_000  # cells of a table that `Everything` publishes whole
-_SLICE = 1 << 17  # cells of a slice: what a draw touches stays small, and a thread is worth its start
+_SLICE = 1 << 18  # cells of a slice: what a draw touches stays small, and a thread is worth its start
 
 
 def summarize(
