@@ -4,12 +4,9 @@ Promise: nothing is loaded before the job starts but what the job itself needs, 
 before it can lend it memory, tables or a warm cache. Prints one line of JSON.
 """
 
-import ctypes
 import json
-import resource
 import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -80,26 +77,32 @@ def as_method(named: Sequence[Any]) -> "Method":
 
 def peak_bytes() -> int:
     """Return the most memory that the process held since it started, or since `start_over`."""
-    status = Path("/proc/self/status")
-    if status.exists():
-        return _status_bytes(status, "VmHWM")
+    import resource
+
+    try:
+        return _status_bytes("VmHWM")
+    except OSError:
+        pass  # no such file: ask the library instead
     # Kilobytes, but bytes on a Mac.
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 def start_over() -> int | None:
     """Forget the peak and return what is held now, or None where the system cannot do that."""
+    import ctypes
+
     try:
         ctypes.CDLL(None).malloc_trim(0)  # what was freed goes back, or it would count as held
-        Path("/proc/self/clear_refs").write_text("5")
-        return _status_bytes(Path("/proc/self/status"), "VmRSS")
+        with open("/proc/self/clear_refs", "w") as references:
+            references.write("5")
+        return _status_bytes("VmRSS")
     except (OSError, AttributeError):
         return None
 
 
-def _status_bytes(status: Path, name: str) -> int:
-    line = next(line for line in status.read_text().splitlines() if line.startswith(name))
-    return int(line.split()[1]) * 1024
+def _status_bytes(name: str) -> int:
+    with open("/proc/self/status") as status:
+        return int(next(line for line in status if line.startswith(name)).split()[1]) * 1024
 
 
 JOBS: dict[str, Callable[..., Numbers]] = {"summary": summary, "cold": cold, "every_cell": every_cell}

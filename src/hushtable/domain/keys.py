@@ -24,6 +24,7 @@ from hushtable.exact.rationals import as_count
 Keys: TypeAlias = NDArray[np.uint64]
 _Places: TypeAlias = NDArray[np.intp]
 _FEW_RUNS = 100
+_CHUNK = 1 << 16
 
 
 class KeySpace:
@@ -66,14 +67,16 @@ class KeySpace:
     def unpack(self, keys: Keys) -> NDArray[np.int64]:
         """Return the codes of `keys`, an array of shape (cells, attributes)."""
         codes = np.empty((keys.shape[1], len(self.shape)), dtype=np.int64)
-        attribute = len(self.shape)
-        for word, group in zip(reversed(keys), reversed(self._groups), strict=True):
-            rest = word
-            for size in reversed(group):
-                attribute -= 1
-                quotient = rest // np.uint64(size)  # a division by one number is quick, a remainder is not
-                codes[:, attribute] = rest - quotient * np.uint64(size)
-                rest = quotient
+        for start in range(0, len(codes), _CHUNK):
+            part = slice(start, start + _CHUNK)
+            attribute = len(self.shape)
+            for word, group in zip(reversed(keys), reversed(self._groups), strict=True):
+                rest = word[part]
+                for size in reversed(group):
+                    attribute -= 1
+                    quotient = rest // np.uint64(size)  # a division by one number is quick, a remainder not
+                    codes[part, attribute] = rest - quotient * np.uint64(size)
+                    rest = quotient
         return codes
 
 

@@ -15,10 +15,9 @@ Cost: one power of a for each call, whatever the argument.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from math import comb
-from typing import Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 from hushtable.errors import InternalError
 from hushtable.exact.balls import Real
@@ -93,8 +92,7 @@ class TwoSidedGeometric:
         return self._variance
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(NamedTuple):
     """h(x) = level + slope * x for low <= x < high; `high` None means for ever."""
 
     low: int

@@ -14,11 +14,10 @@ Cost: at most some 12,000 certified edges at any rate; 2 to 20 ns a draw.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, partial
 from itertools import pairwise
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,8 +89,7 @@ class _Singles:
         values += self.edges.start
 
 
-@dataclass(frozen=True, slots=True)
-class _Block:
+class _Block(NamedTuple):
     """The values anchor + step * r for 0 <= r < width, with h = level + slope * r."""
 
     anchor: int

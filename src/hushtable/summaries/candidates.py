@@ -13,9 +13,9 @@ Source: Cormode, Procopiuc, Srivastava, Tran, algorithms Filter and Threshold.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,8 +35,7 @@ from hushtable.summaries.slices import Slice
 LARGEST_NOISY = 1 << 61  # noisy counts are saturated here, as a function of the exact sum of count and noise
 
 
-@dataclass(frozen=True, slots=True)
-class Candidates:
+class Candidates(NamedTuple):
     """Accepted cells: their keys, noisy counts, and the band that accepted each (-1: an occupied cell)."""
 
     keys: Keys

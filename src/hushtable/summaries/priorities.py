@@ -14,10 +14,10 @@ Source: Duffield, Lund, Thorup (2007), "Priority sampling for estimation of arbi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 from math import ceil, floor
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,8 +30,7 @@ _CHUNK = 1 << 18  # candidates at a time: the bounds take many arrays of this le
 _BITS = 31  # of an end of Q and of U: their product fits 62 bits
 
 
-@dataclass(frozen=True, slots=True)
-class _Range:
+class _Range(NamedTuple):
     """Where Q * reference lies for one band: from `low` to min(top, reference / |v|)."""
 
     low: Fraction

@@ -6,9 +6,9 @@ summary, so they may follow the occupied cells, for slices of equal work.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +17,7 @@ from hushtable.domain.keys import Keys
 from hushtable.table.sparse import SparseTable
 
 
-@dataclass(frozen=True, slots=True)
-class Slice:
+class Slice(NamedTuple):
     """The cells whose first word lies from `start` to `start + bounds[0] - 1`. Private."""
 
     start: int

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from math import isqrt
+from typing import NamedTuple
 
 import numpy as np
 
@@ -153,8 +153,7 @@ def acceptance_of(
     return threshold_for(method.size, cells=cells_total, rate=rate, rule=rule)
 
 
-@dataclass(frozen=True, slots=True)
-class _Draw:
+class _Draw(NamedTuple):
     """One summary in the making: the slices, and what every step of it needs."""
 
     parts: Sequence[Slice]
