@@ -101,7 +101,7 @@ def memory(say: Say) -> Sheet:
     )
     cases = {
         ("4 10^6", "10^6"): (_MANY_CELLS, _MANY_ROWS, Bar("<=", 64)),
-        ("10^5", "4 10^6"): (_FEW, _MANY_CELLS, None),
+        ("10^5", "4 10^6"): (_FEW, _MANY_CELLS, Bar("<=", 64)),
     }
     for labels, (cells, size, bar) in cases.items():
         methods = {**_three(size), "Threshold(size=)": ("Threshold", {"size": size})}

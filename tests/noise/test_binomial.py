@@ -18,7 +18,7 @@ from hushtable.methods.acceptance import Acceptance, Band
 from hushtable.noise import binomial
 from hushtable.noise.binomial import _Proposals, _ring, most_likely
 from tests.harness.scripted import Scripted
-from tests.harness.statistics import ALARM, FloatLaw, draws, fits, follows, from_masses, replay
+from tests.harness.statistics import ALARM, FloatLaw, fits, follows, from_masses, replay, runs
 from tests.noise import slow
 
 chances = st.fractions(min_value=Fraction(1, 1000), max_value=Fraction(999, 1000), max_denominator=1000)
@@ -111,7 +111,7 @@ def test_a_mode_mass_that_is_a_whole_fraction_is_no_trap(trials: int, chance: Fr
 )
 def test_small_cases_follow_their_law(trials: int, chance: Fraction) -> None:
     entropy = replay(600)
-    sample = [binomial(trials, chance, entropy) for _ in range(draws(4_000))]
+    sample = [binomial(trials, chance, entropy) for _ in range(runs(4_000))]
 
     assert follows(sample, small_law(trials, chance)) > ALARM
     assert fits(sample, small_law(trials, chance * Fraction(1, 2))) < ALARM
@@ -125,7 +125,7 @@ def small_law(trials: int, chance: Fraction) -> FloatLaw:
 
 def test_the_slow_reference_follows_the_same_law() -> None:
     entropy = replay(601)
-    sample = [slow.binomial(20, Fraction(1, 3), entropy) for _ in range(draws(1_000))]
+    sample = [slow.binomial(20, Fraction(1, 3), entropy) for _ in range(runs(1_000))]
 
     assert follows(sample, small_law(20, Fraction(1, 3))) > ALARM
     assert fits(sample, small_law(20, Fraction(1, 6))) < ALARM
@@ -156,9 +156,9 @@ def test_huge_cases_follow_their_law(expected: Fraction, near_one: bool) -> None
     trials, entropy = 10**30, replay(602)
     chance = expected / trials
     if near_one:
-        sample = [trials - binomial(trials, 1 - chance, entropy) for _ in range(draws(1_500))]
+        sample = [trials - binomial(trials, 1 - chance, entropy) for _ in range(runs(1_500))]
     else:
-        sample = [binomial(trials, chance, entropy) for _ in range(draws(1_500))]
+        sample = [binomial(trials, chance, entropy) for _ in range(runs(1_500))]
 
     assert follows(sample, huge_law(trials, chance)) > ALARM
     if expected >= 1:  # one standard deviation more, and one less
@@ -182,7 +182,7 @@ def test_irrational_chances_follow_their_law(chance: Real) -> None:
     trials, entropy = 10**30, replay(603)
     near = Fraction(nearest_float(chance))
     off = 1 + Fraction(1, isqrt(int(trials * near)))
-    sample = [binomial(trials, chance, entropy) for _ in range(draws(500))]
+    sample = [binomial(trials, chance, entropy) for _ in range(runs(500))]
 
     assert follows(sample, huge_law(trials, near)) > ALARM
     assert fits(sample, huge_law(trials, near * off)) < ALARM

@@ -19,11 +19,11 @@ from tests.harness.statistics import (
     FloatLaw,
     chernoff,
     chernoff_follows,
-    draws,
     fits,
     follows,
     from_masses,
     replay,
+    runs,
 )
 from tests.summaries.worlds import (
     cut_cdf,
@@ -90,10 +90,10 @@ INDEPENDENT: list[Method] = [
 @pytest.mark.parametrize("way", ["shortcut", "long way", "five slices"])
 def test_every_cell_shows_its_law(method: Method, way: str) -> None:
     rate, entropy = Fraction(1, 3), replay(800)
-    runs = draws(150 if way == "long way" else 900)
+    rounds = runs(150 if way == "long way" else 900)
     rule = None if isinstance(method, ht.Everything) else acceptance_of(method, cells_total=CELLS, rate=rate)  # type: ignore[arg-type]
     shown: dict[int, list[int]] = {cell: [] for cell in range(CELLS)}
-    for _ in range(runs):
+    for _ in range(rounds):
         if way == "long way":
             rows, _ = long_way(COUNTS, CELLS, method, rate, entropy)
         else:
@@ -132,7 +132,7 @@ def test_the_threshold_of_a_priority_sample_has_its_law(
     rate, entropy = Fraction(1, 3), replay(801)
     plain = Acceptance(cutoff=getattr(method, "cutoff", None), two_sided=method.two_sided)
     sample = []
-    for _ in range(draws(800)):
+    for _ in range(runs(800)):
         summary = shortcut(COUNTS, CELLS, method, rate, entropy, **options)
         assert summary.threshold is not None
         assert (summary.threshold == 0) == (len(summary) < method.size) or len(summary) == method.size
@@ -150,7 +150,7 @@ def test_the_threshold_of_a_priority_sample_has_its_law(
 def test_the_slow_reference_has_the_same_law_of_thresholds(method: ht.Priority | ht.FilterPriority) -> None:
     rate, entropy = Fraction(1, 3), replay(802)
     plain = Acceptance(cutoff=getattr(method, "cutoff", None), two_sided=method.two_sided)
-    sample = [float(long_way(COUNTS, CELLS, method, rate, entropy)[1] or 0) for _ in range(draws(800))]
+    sample = [float(long_way(COUNTS, CELLS, method, rate, entropy)[1] or 0) for _ in range(runs(800))]
 
     assert curve_follows(sample, threshold_cdf(COUNTS, CELLS, method.size, plain, rate)) > ALARM
     assert fits_curve(sample, threshold_cdf(COUNTS, CELLS, method.size, plain, rate * 2)) < ALARM
@@ -164,7 +164,7 @@ def test_a_priority_sample_of_a_large_domain_has_its_law(options: dict[str, obje
     counts = {97 * i: 1 + i % 7 for i in range(1, 300)} | {5: 90, 6: 300}
     plain = Acceptance()
     sample = []
-    for _ in range(draws(300)):
+    for _ in range(runs(300)):
         summary = shortcut(counts, cells, ht.Priority(size=size), rate, entropy, **options)
         assert len(summary) == size
         sample.append(float(summary.threshold or 0))
@@ -201,7 +201,7 @@ def test_the_cut_of_the_largest_counts_has_its_law(two_sided: bool, options: dic
     if "guess" in extra:
         extra = {"first_guess": Acceptance(cutoff=extra["guess"], two_sided=two_sided)}  # type: ignore[arg-type]
     sample = []
-    for _ in range(draws(800)):
+    for _ in range(runs(800)):
         summary = shortcut(COUNTS, CELLS, method, rate, entropy, **extra)
         sample.append(int(np.abs(summary.counts).min()) if len(summary) == size else 0)
 
@@ -244,7 +244,7 @@ def test_who_wins_a_priority_sample(way: str) -> None:
     rate, entropy, counts = Fraction(1, 4), replay(805), [3, 9]
     cells = dict(enumerate(counts))
     sample = []
-    for _ in range(draws(1200)):
+    for _ in range(runs(1200)):
         if way == "shortcut":
             rows = rows_of(shortcut(cells, 2, ht.Priority(size=1), rate, entropy))
         else:
@@ -261,9 +261,9 @@ def test_ties_are_broken_evenly(way: str) -> None:
     # At rate 3 nearly all magnitudes are 0 or 1: which tied cell is shown must not follow their order.
     rate, entropy, cells, size = Fraction(3), replay(806), 60, 2
     seen = np.zeros(cells, dtype=np.int64)
-    runs = draws(600)
+    rounds = runs(600)
     shown = 0
-    for _ in range(runs):
+    for _ in range(rounds):
         if way == "shortcut":
             rows = rows_of(shortcut({}, cells, ht.Filter(size=size), rate, entropy))
         else:
@@ -271,7 +271,7 @@ def test_ties_are_broken_evenly(way: str) -> None:
         shown += len(rows)
         seen[list(rows)] += 1
 
-    assert shown > runs
+    assert shown > rounds
     law = from_masses({cell: Fraction(1, cells) for cell in range(cells)})
     places = np.repeat(np.arange(cells), seen)
     assert follows(places, law) > ALARM
@@ -289,7 +289,7 @@ def test_ties_do_not_favour_occupied_cells(way: str) -> None:
     occupied = 300 * float(masses[np.abs(values + 1) == 1].sum())
     empty = (cells - 300) * float(masses[np.abs(values) == 1].sum())
     shown = hits = 0
-    for _ in range(draws(3 if way == "long way" else 30)):
+    for _ in range(runs(3 if way == "long way" else 30)):
         if way == "shortcut":
             rows = rows_of(shortcut(counts, cells, ht.Filter(size=size), rate, entropy))
         else:
@@ -311,7 +311,7 @@ def test_ties_do_not_favour_occupied_cells(way: str) -> None:
 def test_thinning_gives_the_law_of_the_smaller_summary(method: Method) -> None:
     rate, entropy = Fraction(1, 3), replay(807)
     thresholds, cuts = [], []
-    for _ in range(draws(800)):
+    for _ in range(runs(800)):
         summary = shortcut(COUNTS, 60, method, rate, entropy)
         thinned = summary._of_size(5, entropy)
         assert len(thinned) == min(5, len(summary))
@@ -320,7 +320,7 @@ def test_thinning_gives_the_law_of_the_smaller_summary(method: Method) -> None:
         elif len(summary) > 5:
             thresholds.append(float(thinned.threshold or 0))
     if thresholds:
-        assert len(thresholds) > draws(790)
+        assert len(thresholds) > runs(790)
         assert curve_follows(thresholds, threshold_cdf(COUNTS, 60, 5, Acceptance(), rate)) > ALARM
         assert fits_curve(thresholds, threshold_cdf(COUNTS, 60, 6, Acceptance(), rate)) < ALARM
     else:
@@ -333,7 +333,7 @@ def test_thinning_gives_the_law_of_the_smaller_summary(method: Method) -> None:
 def test_raising_a_threshold_gives_the_law_of_the_higher_one() -> None:
     rate, entropy = Fraction(1, 3), replay(808)
     empty, higher = [], Acceptance(threshold=12)
-    for _ in range(draws(300)):
+    for _ in range(runs(300)):
         rows = rows_of(
             shortcut(COUNTS, CELLS, ht.Threshold(threshold="4.5"), rate, entropy)._at_threshold(
                 Fraction(12), entropy
@@ -352,7 +352,7 @@ def test_weights_are_unbiased(method: Method) -> None:
     rate, entropy = Fraction(1, 2), replay(809)
     statistics.asked += 1
     sums = []
-    for _ in range(draws(1500)):
+    for _ in range(runs(1500)):
         summary = shortcut(COUNTS, CELLS, method, rate, entropy)
         sums.append([float(summary.weights[summary.codes[:, 0] == cell].sum()) for cell in (8, 1, 2)])
     means, errors = np.mean(sums, axis=0), np.std(sums, axis=0) / np.sqrt(len(sums))

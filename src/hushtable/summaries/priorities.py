@@ -42,7 +42,7 @@ class _Range(NamedTuple):
 
 
 def largest_priorities(
-    magnitudes: NDArray[np.int64],
+    counts: NDArray[np.int64],
     bands: NDArray[np.int8],
     rules: Sequence[Acceptance],
     entropy: BitSource,
@@ -53,23 +53,23 @@ def largest_priorities(
 
     All of them, and 0, if there are no more than `size`.
     """
-    if magnitudes.size <= size:
-        return np.arange(magnitudes.size), Fraction(0)
+    if counts.size <= size:
+        return np.arange(counts.size), Fraction(0)
     reference, ranges = _ranges(rules)
-    words = entropy.words(magnitudes.size)
-    low = np.empty(magnitudes.size, dtype=np.int64)
-    for start in range(0, magnitudes.size, _CHUNK):
+    words = entropy.words(counts.size)
+    low = np.empty(counts.size, dtype=np.int64)
+    for start in range(0, counts.size, _CHUNK):
         part = slice(start, start + _CHUNK)
         for band, where in ranges.items():
             members = start + np.flatnonzero(bands[part] == band)
-            low[members] = _lower_bounds(magnitudes[members], words[members], where, reference)
+            low[members] = _lower_bounds(np.abs(counts[members]), words[members], where, reference)
     # 5. The next Q after the `size` smallest lies from `cut` to cut + _GAP; who is clear of that is settled.
     cut = np.partition(low, size)[size]
     chosen = low < cut - _GAP
     doubtful = np.flatnonzero(~chosen & (low <= cut + _GAP))
     # 6. The rest are put in order by as many bits as it takes.
     exact = [
-        _ExactQ(int(i), int(magnitudes[i]), ranges[int(bands[i])], reference, int(words[i]), entropy)
+        _ExactQ(int(i), abs(int(counts[i])), ranges[int(bands[i])], reference, int(words[i]), entropy)
         for i in doubtful
     ]
     _put_in_order(exact)

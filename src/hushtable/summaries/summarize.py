@@ -191,7 +191,7 @@ class _Draw(NamedTuple):
 
         rules, accepted = self._extended(size, rule_for, first_guess)
         found = self._candidates(rules, accepted)
-        rows, tau = largest_priorities(np.abs(found.counts), found.bands, rules, self.entropy, size=size)
+        rows, tau = largest_priorities(found.counts, found.bands, rules, self.entropy, size=size)
         return found.only(rows), float(tau)
 
     def _extended(

@@ -76,17 +76,16 @@ class Summary:
         return self._at_threshold(self._raised("threshold", threshold, self.threshold), KeyStream())
 
     def _of_size(self, size: int, entropy: BitSource) -> Summary:
-        magnitudes = np.abs(self.counts)
         if len(self) <= size:
             return self
         if self.threshold is None:
-            rows, cut = largest_counts(magnitudes, entropy, size=size)
+            rows, cut = largest_counts(np.abs(self.counts), entropy, size=size)
             return self._only(rows, cutoff=None if cut is None else float(cut))
         # Given what is published, 1 / priority is uniform up to 1 / max(|v|, threshold): drawing it now gives
         # the law of the priorities that chose these rows (PROOF.md, step 8).
         rule = Acceptance(threshold=Fraction(self.threshold) or None)
         occupied = np.full(len(self), -1, dtype=np.int8)
-        rows, tau = largest_priorities(magnitudes, occupied, [rule], entropy, size=size)
+        rows, tau = largest_priorities(self.counts, occupied, [rule], entropy, size=size)
         return self._only(rows, threshold=float(tau))
 
     def _above_cutoff(self, cutoff: Fraction) -> Summary:
@@ -132,9 +131,10 @@ class Summary:
 
 def weights_of(counts: NDArray[np.int64], threshold: float | None) -> NDArray[np.float64]:
     """Return sign * max(|count|, threshold)."""
-    weights = np.abs(counts).astype(np.float64)
+    weights = counts.astype(np.float64)
     if threshold:
+        np.abs(weights, out=weights)
         np.maximum(weights, threshold, out=weights)
-    np.negative(weights, out=weights, where=counts < 0)
-    weights[counts == 0] = 0.0
+        np.negative(weights, out=weights, where=counts < 0)
+        weights[counts == 0] = 0.0
     return weights
