@@ -102,6 +102,17 @@ def test_bad_shapes_are_one_clear_error(shape: tuple[int, ...]) -> None:
         KeySpace(shape)
 
 
+def test_the_last_of_three_words_counts() -> None:
+    keys = np.array([[1, 1, 1, 2], [4, 4, 5, 4], [7, 9, 7, 7]], dtype=np.uint64)
+    sought = np.array([[1, 1, 1, 1, 2, 2], [4, 4, 4, 5, 4, 4], [7, 8, 9, 9, 7, 8]], dtype=np.uint64)
+
+    assert ascending(keys)
+    assert contains(keys, sought).tolist() == [True, False, True, False, True, False]
+    assert tuples(sorted_keys(keys[:, ::-1])) == tuples(keys)
+    assert repeats(np.repeat(keys, 2, axis=1)).tolist() == [False, True] * 4
+
+
 def test_no_keys_are_ascending() -> None:
+    assert ascending(np.array([[3]], dtype=np.uint64))
     assert ascending(no_keys(3))
     assert contains(no_keys(2), no_keys(2)).tolist() == []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from fractions import Fraction
 from math import floor
@@ -91,6 +93,68 @@ def test_threads_do_not_mix_their_precisions() -> None:
         thread.join()
 
     assert wrong == []
+
+
+def test_one_thread_at_a_time_sets_the_precision() -> None:
+    inside, leave, done = threading.Event(), threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with working_precision(100):
+            inside.set()
+            leave.wait(10)
+
+    def follow() -> None:
+        with working_precision(200):
+            done.set()
+
+    threads = [threading.Thread(target=hold), threading.Thread(target=follow)]
+    threads[0].start()
+    assert inside.wait(10)
+    threads[1].start()
+    assert not done.wait(0.2), "the second thread must wait for the first"
+    leave.set()
+    assert done.wait(10)
+    for thread in threads:
+        thread.join()
+
+
+def test_a_child_forked_while_a_thread_computes_does_not_wait_for_it() -> None:
+    # In a process of its own: a fork beside threads is what Python warns of, and what this is about.
+    code = """
+import os, signal, threading
+from fractions import Fraction
+from hushtable.exact.balls import rational_ball, working_precision
+inside, leave = threading.Event(), threading.Event()
+def hold():
+    with working_precision(100):
+        inside.set()
+        leave.wait(20)
+thread = threading.Thread(target=hold)
+thread.start()
+inside.wait(10)
+child = os.fork()
+if child == 0:
+    signal.alarm(5)  # ends a child that waits for ever
+    with working_precision(64):
+        rational_ball(Fraction(1, 3))
+    os._exit(0)
+status = os.waitpid(child, 0)[1]
+leave.set()
+thread.join()
+print(os.waitstatus_to_exitcode(status))
+"""
+    ran = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, timeout=60, check=True
+    )
+
+    assert ran.stdout.strip() == "0"
+
+
+def test_nearest_float_waits_for_all_digits() -> None:
+    # 60 leading bits cancel, so that the first precision leaves fewer bits than a float has.
+    large = 1 << 60
+
+    assert nearest_float(lambda precision: rational_ball(Fraction(1, 3)) + large - large) == 1 / 3
 
 
 def test_a_real_is_a_function() -> None:

@@ -45,8 +45,8 @@ def replay(number: int) -> Replay:
 
 
 def draws(count: int) -> int:
-    """Return how many draws a statistical test takes: twenty times as many in `make test-long`."""
-    return count * (20 if LONG else 1)
+    """Return how many draws a statistical test takes: five times as many in `make test-long`."""
+    return count * (5 if LONG else 1)
 
 
 def runs(count: int) -> int:

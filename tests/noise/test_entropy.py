@@ -102,6 +102,33 @@ def test_threads_share_a_stream_safely() -> None:
     assert len(np.unique(np.concatenate(parts))) == 4 * 25_000
 
 
+def test_every_thread_has_a_cipher_of_its_own() -> None:
+    stream = KeyStream()
+
+    def cipher(_: int) -> int:
+        stream.words(1)
+        barrier.wait()
+        return id(stream._own.cipher)
+
+    barrier = threading.Barrier(3)
+    with ThreadPoolExecutor(3) as pool:
+        assert len(set(pool.map(cipher, range(3)))) == 3
+
+
+def test_keys_have_256_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    real = os.urandom
+
+    def watched(count: int) -> bytes:
+        asked.append(count)
+        return real(count)
+
+    monkeypatch.setattr(os, "urandom", watched)
+    KeyStream().words(1)
+
+    assert asked == [32]
+
+
 def test_a_key_is_replaced_after_its_share(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(entropy, "_WORDS_PER_KEY", 10)
     stream = KeyStream()

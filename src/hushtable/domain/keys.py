@@ -142,7 +142,7 @@ def ascending(keys: Keys) -> bool:
         if np.any((word[1:] < word[:-1]) & tied):
             return False
         tied = (word[1:] == word[:-1]) & tied
-    return not np.any(tied) if keys.shape[1] > 1 else True
+    return not np.any(tied)
 
 
 def contains(keys: Keys, sought: Keys) -> NDArray[np.bool_]:
