@@ -8,18 +8,33 @@ The rooms of this package follow that line; `docs/explanation/rooms.md` walks th
 from typing import TYPE_CHECKING, Any
 
 from hushtable.errors import (
+    BadChoice,
+    BadData,
+    BadDomain,
+    BadLedger,
     BadMethod,
     BadNumber,
+    BadOutput,
+    BadQuery,
+    BadRelease,
+    BadRows,
     BadSettings,
     BadTable,
+    BudgetExceeded,
     HushtableError,
     InternalError,
+    MissingPackage,
     TooManyCells,
     TooManyRows,
+    UnreviewedDomain,
     UnsafeEntropy,
 )
 
 if TYPE_CHECKING:
+    from hushtable.domain.domain import Domain
+    from hushtable.domain.measure import Unit
+    from hushtable.engines.counting import count
+    from hushtable.ledger.ledger import Ledger
     from hushtable.methods.settings import (
         Everything,
         Filter,
@@ -28,6 +43,8 @@ if TYPE_CHECKING:
         Priority,
         Threshold,
     )
+    from hushtable.publishing.publish import publish
+    from hushtable.release import Release, open
     from hushtable.summaries.summarize import summarize
     from hushtable.summaries.summary import Summary
     from hushtable.table.sparse import SparseTable
@@ -35,37 +52,62 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "BadChoice",
+    "BadData",
+    "BadDomain",
+    "BadLedger",
     "BadMethod",
     "BadNumber",
+    "BadOutput",
+    "BadQuery",
+    "BadRelease",
+    "BadRows",
     "BadSettings",
     "BadTable",
+    "BudgetExceeded",
+    "Domain",
     "Everything",
     "Filter",
     "FilterPriority",
     "FilterThreshold",
     "HushtableError",
     "InternalError",
+    "Ledger",
+    "MissingPackage",
     "Priority",
+    "Release",
     "SparseTable",
     "Summary",
     "Threshold",
     "TooManyCells",
     "TooManyRows",
+    "Unit",
+    "UnreviewedDomain",
     "UnsafeEntropy",
     "__version__",
+    "count",
+    "open",
+    "publish",
     "summarize",
 ]
 
 # Loaded on first use, so that `import hushtable` stays as quick as a look at the errors.
 _HOMES = {
+    "Domain": "hushtable.domain.domain",
     "Everything": "hushtable.methods.settings",
     "Filter": "hushtable.methods.settings",
     "FilterPriority": "hushtable.methods.settings",
     "FilterThreshold": "hushtable.methods.settings",
+    "Ledger": "hushtable.ledger.ledger",
     "Priority": "hushtable.methods.settings",
+    "Release": "hushtable.release",
     "SparseTable": "hushtable.table.sparse",
     "Summary": "hushtable.summaries.summary",
     "Threshold": "hushtable.methods.settings",
+    "Unit": "hushtable.domain.measure",
+    "count": "hushtable.engines.counting",
+    "publish": "hushtable.publishing.publish",
+    "open": "hushtable.release",
     "summarize": "hushtable.summaries.summarize",
 }
 

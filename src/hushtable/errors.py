@@ -6,6 +6,17 @@ the values as fields; no message carries a private count or row.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+
+def shown(value: object) -> str:
+    """Return the text of a public value, cut where it is long."""
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:60]}... ({len(text)} characters)"
+
 
 class HushtableError(Exception):
     """The parent of every error of this package.
@@ -26,10 +37,7 @@ class BadNumber(HushtableError, ValueError):
 
     def __init__(self, *, name: str, value: object, allowed: str, hint: str) -> None:
         self.name, self.value, self.allowed, self.hint = name, value, allowed, hint
-        shown = repr(value)
-        if len(shown) > 80:
-            shown = f"{shown[:60]}... ({len(shown)} characters)"
-        super().__init__(f"{name}={shown} {allowed}. {hint}")
+        super().__init__(f"{name}={shown(value)} {allowed}. {hint}")
 
 
 class BadSettings(HushtableError, ValueError):
@@ -72,6 +80,20 @@ class BadTable(HushtableError, ValueError):
     def __init__(self, fact: str, hint: str) -> None:
         self.fact, self.hint = fact, hint
         super().__init__(f"{fact}. {hint}")
+
+
+class BadQuery(HushtableError, ValueError):
+    """A row filter or a query is more than the check allows, or is not one readable statement.
+
+    >>> import hushtable as ht
+    >>> print(ht.BadQuery("the row filter uses `sum`, an aggregate", "Use the row's own columns."))
+    the row filter uses `sum`, an aggregate.
+    Use the row's own columns.
+    """
+
+    def __init__(self, fact: str, hint: str) -> None:
+        self.fact, self.hint = fact, hint
+        super().__init__(f"{fact}.\n{hint}")
 
 
 class TooManyCells(HushtableError, ValueError):
@@ -138,3 +160,162 @@ class InternalError(HushtableError):
 
     def __init__(self, fact: str) -> None:
         super().__init__(f"{fact}. This is a bug in hushtable: please report it with the call that led here.")
+
+
+class BadDomain(HushtableError, ValueError):
+    """A domain, or the file that declares it, is not one. A domain is public, so its values may be shown.
+
+    >>> import hushtable as ht
+    >>> print(ht.BadDomain("low = 9 is above high = 5", "Swap them.", attribute="age", file="people.toml"))
+    people.toml, attribute 'age': low = 9 is above high = 5. Swap them.
+    """
+
+    def __init__(self, fact: str, hint: str, *, attribute: str = "", file: str = "") -> None:
+        self.fact, self.hint, self.attribute, self.file = fact, hint, attribute, file
+        places = [file] * bool(file) + [f"attribute {shown(attribute)}"] * bool(attribute)
+        place = f"{', '.join(places)}: " if places else ""
+        super().__init__(f"{place}{fact}. {hint}")
+
+    def at(self, *, attribute: str = "", file: str = "") -> BadDomain:
+        """Return this error with its place, as far as it was not known yet."""
+        place = {"attribute": self.attribute or attribute, "file": self.file or file}
+        return BadDomain(self.fact, self.hint, **place)
+
+
+class BadRows(HushtableError, ValueError):
+    """Rows break a rule that the domain declares as an error. The message never says which rows or values.
+
+    >>> import hushtable as ht
+    >>> print(ht.BadRows("age", "outside"))
+    attribute 'age' has rows that its rule outside = "error" does not allow, so nothing was counted.
+    Run `hushtable check` for a private report on them, or declare outside = "drop".
+    """
+
+    def __init__(self, attribute: str, rule: str) -> None:
+        self.attribute, self.rule = attribute, rule
+        super().__init__(
+            f'attribute {shown(attribute)} has rows that its rule {rule} = "error" does not allow, '
+            "so nothing was counted.\n"
+            f'Run `hushtable check` for a private report on them, or declare {rule} = "drop".'
+        )
+
+
+class BadData(HushtableError, ValueError):
+    """A source of rows cannot be read, or does not fit the domain. The message never quotes a row.
+
+    >>> import hushtable as ht
+    >>> print(ht.BadData("there is no file 'rows.csv'", "Check the path."))
+    there is no file 'rows.csv'. Check the path.
+    """
+
+    def __init__(self, fact: str, hint: str) -> None:
+        self.fact, self.hint = fact, hint
+        super().__init__(f"{fact}. {hint}")
+
+
+class BadRelease(HushtableError, ValueError):
+    """A file is no release, is damaged or is of a newer format; or the parts of a release do not fit.
+
+    >>> import hushtable as ht
+    >>> print(ht.BadRelease("it is cut off or damaged", "Get the file again.", file="commute.parquet"))
+    commute.parquet: it is cut off or damaged. Get the file again.
+    """
+
+    def __init__(self, fact: str, hint: str, *, file: str = "") -> None:
+        self.fact, self.hint, self.file = fact, hint, file
+        super().__init__(f"{file}: {fact}. {hint}" if file else f"{fact}. {hint}")
+
+
+class BadOutput(HushtableError, OSError):
+    """A file cannot be written: there is one already, or its folder does not allow it.
+
+    >>> import hushtable as ht
+    >>> print(ht.BadOutput("there is a file already", "Give another name.", file="commute.parquet"))
+    commute.parquet: there is a file already. Give another name.
+    """
+
+    def __init__(self, fact: str, hint: str, *, file: str) -> None:
+        self.fact, self.hint, self.file = fact, hint, file
+        super().__init__(f"{file}: {fact}. {hint}")
+
+
+class BudgetExceeded(HushtableError):
+    """The ledger cannot pay for this release.
+
+    >>> import hushtable as ht
+    >>> from fractions import Fraction
+    >>> print(ht.BudgetExceeded(needed=Fraction(1, 5), left=Fraction(1, 10)))
+    this release costs epsilon=1/5, but only epsilon=1/10 is left.
+    Lower `epsilon` or stop here: what is spent on these people stays spent.
+    `hushtable ledger show` lists what was spent.
+    """
+
+    def __init__(self, *, needed: Fraction, left: Fraction) -> None:
+        self.needed, self.left = needed, left
+        super().__init__(
+            f"this release costs epsilon={needed}, but only epsilon={left} is left.\n"
+            "Lower `epsilon` or stop here: what is spent on these people stays spent.\n"
+            "`hushtable ledger show` lists what was spent."
+        )
+
+
+class BadLedger(HushtableError, ValueError):
+    """A ledger cannot be made, read or charged.
+
+    No message suggests a second ledger for the same people: it would add to what is spent on them.
+
+    >>> import hushtable as ht
+    >>> print(ht.BadLedger("entry 3 of the ledger is finished already", "An entry is finished once."))
+    entry 3 of the ledger is finished already. An entry is finished once.
+    """
+
+    def __init__(self, fact: str, hint: str) -> None:
+        self.fact, self.hint = fact, hint
+        super().__init__(f"{fact}. {hint}")
+
+
+class MissingPackage(HushtableError, ImportError):
+    """A call needs a package that is not installed.
+
+    >>> import hushtable as ht
+    >>> print(ht.MissingPackage("to_pandas", "pandas"))
+    to_pandas needs the package pandas, which is not installed. Give: pip install pandas
+    """
+
+    def __init__(self, call: str, package: str) -> None:
+        self.call, self.package = call, package
+        super().__init__(
+            f"{call} needs the package {package}, which is not installed. Give: pip install {package}"
+        )
+
+
+class BadChoice(HushtableError, ValueError):
+    """The settings of a publication do not go together.
+
+    >>> import hushtable as ht
+    >>> print(ht.BadChoice("the summary 'priority' has no cutoff", "It takes `size`."))
+    the summary 'priority' has no cutoff. It takes `size`.
+    """
+
+    def __init__(self, fact: str, hint: str) -> None:
+        self.fact, self.hint = fact, hint
+        super().__init__(f"{fact}. {hint}")
+
+
+class UnreviewedDomain(HushtableError, ValueError):
+    """A domain file was drafted from the data, and nobody has replaced its values by public facts yet.
+
+    >>> import hushtable as ht
+    >>> print(ht.UnreviewedDomain("Visits"))
+    the domain 'Visits' is a draft: its file says reviewed = false, so its values may be drawn from the data.
+    Replace each value by a public fact (a code list, a legal range), then delete the line `reviewed = false`.
+    """
+
+    def __init__(self, title: str) -> None:
+        self.title = title
+        super().__init__(
+            f"the domain {title!r} is a draft: its file says reviewed = false, "
+            "so its values may be drawn from the data.\n"
+            "Replace each value by a public fact (a code list, a legal range), "
+            "then delete the line `reviewed = false`."
+        )

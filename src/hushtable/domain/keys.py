@@ -46,7 +46,7 @@ class KeySpace:
             if prod(groups[-1]) * size > 1 << 64:
                 groups.append([])
             groups[-1].append(size)
-        self._groups = groups
+        self.groups = groups
         self.bounds = tuple(prod(group) for group in groups)
         self.cells_total = prod(self.shape)
 
@@ -55,9 +55,9 @@ class KeySpace:
 
     def pack(self, codes: NDArray[np.integer]) -> Keys:
         """Return the keys of `codes`, an array of shape (cells, attributes) with each code below its size."""
-        keys = np.zeros((len(self._groups), len(codes)), dtype=np.uint64)
+        keys = np.zeros((len(self.groups), len(codes)), dtype=np.uint64)
         attribute = 0
-        for word, group in zip(keys, self._groups, strict=True):
+        for word, group in zip(keys, self.groups, strict=True):
             for size in group:
                 word *= np.uint64(size)
                 word += codes[:, attribute].astype(np.uint64)
@@ -70,7 +70,7 @@ class KeySpace:
         for start in range(0, len(codes), _CHUNK):
             part = slice(start, start + _CHUNK)
             attribute = len(self.shape)
-            for word, group in zip(reversed(keys), reversed(self._groups), strict=True):
+            for word, group in zip(reversed(keys), reversed(self.groups), strict=True):
                 rest = word[part]
                 for size in reversed(group):
                     attribute -= 1
@@ -117,7 +117,22 @@ def _word_order(word: NDArray[np.uint64]) -> NDArray[np.intp]:
 
 def sorted_keys(keys: Keys) -> Keys:
     """Return the keys in ascending order."""
-    return np.sort(keys) if len(keys) == 1 else keys.take(sorting_order(keys), axis=1)
+    if len(keys) == 1:
+        return np.sort(keys)
+    if len(keys) == 2:
+        order = _word_order(keys[0])
+        first, second = keys[0].take(order), keys[1].take(order)
+        ranks = np.zeros(first.size, dtype=np.uint64)  # equal first words share a rank
+        np.cumsum(first[1:] != first[:-1], out=ranks[1:])
+        bits = int(second.max(initial=0)).bit_length()
+        if int(ranks.max(initial=0)).bit_length() + bits <= 64 and bits < 64:
+            # Rank and second word fit one word together: sorting it settles what the first word left open.
+            ranks <<= np.uint64(bits)
+            ranks |= second
+            ranks.sort(kind="stable")
+            ranks &= np.uint64((1 << bits) - 1)
+            return np.stack([first, ranks])
+    return keys.take(sorting_order(keys), axis=1)
 
 
 def merged_keys(keys: Keys, few: Keys) -> Keys:

@@ -1,0 +1,137 @@
+"""Attributes: a name, the values it can take, and rules for rows that hold none of them.
+
+Promise: an `Attribute` is checked once, and every value a row can hold either gets one code, is dropped or
+raises `BadRows`, by declared rule. No message carries a value of a row.
+Cost: `place` reads one Python value at a time; it is the slow reference for engines.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from hushtable.domain.kinds import Bins, Categories, Edges, Integers
+from hushtable.domain.reading import Fate
+from hushtable.domain.times import Times
+from hushtable.errors import BadDomain, BadRows, shown
+
+__all__ = [
+    "Attribute",
+    "Bins",
+    "Categories",
+    "Edges",
+    "Fate",
+    "Integers",
+    "Kind",
+    "Other",
+    "Rule",
+    "Times",
+]
+
+# Columns that a release adds beside its attributes.
+_RESERVED = ("count", "weight", "level")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Other:
+    """The rule that gives such rows a category of their own."""
+
+    value: str
+
+
+Kind: TypeAlias = Integers | Categories | Bins | Edges | Times
+Rule: TypeAlias = Literal["drop", "clamp", "error"] | Other
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Attribute:
+    """One attribute of a domain; `column` is the data's column and defaults to `name`.
+
+    ===========================  =======================  ===============================
+    value of a row               rule                     may be
+    ===========================  =======================  ===============================
+    missing or unreadable        `missing`                drop, error, `Other`
+    outside the declared values  `outside`                drop, error, clamp, `Other`
+    ===========================  =======================  ===============================
+
+    `Other` needs categories, and its value becomes the last of them unless it is one already; clamp
+    needs any other kind.
+
+    >>> age = Attribute(name="age", values=Integers(low=0, high=99), outside="clamp")
+    >>> age.place(120), age.place("unknown")
+    (99, None)
+    """
+
+    name: str
+    column: str = ""
+    values: Kind
+    missing: Rule = "drop"
+    outside: Rule = "drop"
+
+    def __post_init__(self) -> None:
+        _check_name(self.name)
+        object.__setattr__(self, "column", self.column or self.name)
+        if not isinstance(self.column, str):
+            raise BadDomain(f"column = {shown(self.column)} is not text", "Write the name of a column.")
+        _check_rule("missing", self.missing, self.values)
+        _check_rule("outside", self.outside, self.values)
+        for rule in (self.missing, self.outside):
+            if isinstance(rule, Other) and isinstance(self.values, Categories):
+                object.__setattr__(self, "values", self.values.and_other(rule.value))
+
+    @property
+    def size(self) -> int:
+        """The number of values."""
+        return self.values.size
+
+    @property
+    def missing_code(self) -> int | None:
+        """The code of the category for missing values, if there is one."""
+        return self._code_of_rule(self.missing)
+
+    @property
+    def outside_code(self) -> int | None:
+        """The code of the category for values outside, if there is one."""
+        return self._code_of_rule(self.outside)
+
+    def _code_of_rule(self, rule: Rule) -> int | None:
+        code = self.values.code_of(rule.value) if isinstance(rule, Other) else None
+        return code if isinstance(code, int) else None
+
+    def place(self, value: object) -> int | None:
+        """Return the code of a row with this value, or None where the row is dropped."""
+        code = self.values.code_of(value)
+        if isinstance(code, int):
+            return code
+        about = "missing" if code in (Fate.MISSING, Fate.UNREADABLE) else "outside"
+        rule: Rule = getattr(self, about)
+        if rule == "error":
+            raise BadRows(self.name, about)
+        if rule == "clamp":
+            return 0 if code is Fate.OUTSIDE_LOW else self.size - 1
+        return self._code_of_rule(rule)
+
+
+def _check_name(name: object) -> None:
+    """Raise unless `name` can be the name of a released column."""
+    if not isinstance(name, str) or not name or not name.isprintable():
+        raise BadDomain(f"the name {shown(name)} is not a line of text", 'Write a name such as "age".')
+    if name.lower() in _RESERVED:
+        fact = f"the name {shown(name)} is taken by a column that every release may have"
+        raise BadDomain(fact, f'Take another, and keep column = "{name}" for the data\'s own name.')
+
+
+def _check_rule(about: str, rule: object, values: Kind) -> None:
+    """Raise unless `rule` is one that values of this kind can follow."""
+    allowed = ['"drop"', '"error"']
+    fits = rule in ("drop", "error")
+    if isinstance(values, Categories):
+        allowed.append('{ other = "..." }')
+        fits = fits or (isinstance(rule, Other) and isinstance(rule.value, str))
+    elif about == "outside":
+        allowed.append('"clamp"')
+        fits = fits or rule == "clamp"
+    if not fits:
+        said = f'{{ other = "{rule.value}" }}' if isinstance(rule, Other) else shown(rule)
+        fact = f"{about} = {said} is not a rule for {type(values).__name__.lower()}"
+        raise BadDomain(fact, f"Allowed are {', '.join(allowed[:-1])} and {allowed[-1]}.")

@@ -1,0 +1,178 @@
+"""The domain: the attributes that make a cell, in order.
+
+Promise: a domain is declared, public and checked once; its codes are those of its attributes, and decoding
+gives one typed column for each of them. The same attributes have the same digest everywhere.
+Cost: loading reads the file and its category files; decoding is a few operations on whole arrays.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cached_property
+from math import log10
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.domain.attributes import Attribute
+from hushtable.domain.keys import KeySpace
+from hushtable.domain.syntax import domain_of, table_of, values_table
+from hushtable.errors import BadDomain, BadTable, shown
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_ROWS_AT_ONCE = 1 << 20  # so that a column of text stays below 2 GiB
+_SHOWN_ATTRIBUTES = 12
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Domain:
+    """What a cell is: a value of each attribute. Declared by the owner, never drawn from the data.
+
+    Guarantee: packing, counting and decoding agree on one order of cells, for any number of them.
+
+    >>> import hushtable as ht
+    >>> from pathlib import Path
+    >>> text = '''
+    ... title = "Commuters"
+    ... [[attribute]]
+    ... name = "home"
+    ... integers = { low = 0, high = 999999 }
+    ... [[attribute]]
+    ... name = "age"
+    ... bins = { start = 0, stop = 100, step = 5 }
+    ... '''
+    >>> _ = Path("commute.toml").write_text(text)
+    >>> ht.Domain.load("commute.toml")
+    Domain('Commuters', home: 1000000, age: 20, cells_total=20000000)
+    """
+
+    attributes: tuple[Attribute, ...]
+    title: str = ""
+    reviewed: bool = True
+
+    def __post_init__(self) -> None:
+        if not self.attributes or not all(isinstance(each, Attribute) for each in self.attributes):
+            raise BadDomain("a domain needs one or more attributes", "Declare them in a file and load it.")
+        object.__setattr__(self, "attributes", tuple(self.attributes))
+        for place, name in enumerate(self.names):
+            if name in self.names[:place]:
+                raise BadDomain("two attributes have this name", "Rename one of them.", attribute=name)
+        if not isinstance(self.title, str):
+            raise BadDomain(f"title = {shown(self.title)} is not text", 'Write title = "...".')
+        if not isinstance(self.reviewed, bool):
+            raise BadDomain(f"reviewed = {shown(self.reviewed)} is not true or false", "Write one of them.")
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Domain:
+        """Return the domain that a TOML file declares, or raise `BadDomain`."""
+        try:
+            return cls(**domain_of(_toml(Path(path)), folder=Path(path).parent))
+        except BadDomain as error:
+            raise error.at(file=str(path)) from None
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> Domain:
+        """Return the domain that `to_dict` described."""
+        return cls(**domain_of(document, folder=None))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a description for JSON, as a domain file would say it, that needs no other file."""
+        head = {"title": self.title, "reviewed": self.reviewed}
+        return head | {"attribute": [table_of(attribute) for attribute in self.attributes]}
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of what defines the cells: names, kinds and values, in order."""
+        cells = [{"name": each.name, **values_table(each.values)} for each in self.attributes]
+        text = json.dumps(cells, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def __repr__(self) -> str:
+        sizes = [f"{each.name}: {each.size}" for each in self.attributes[:_SHOWN_ATTRIBUTES]]
+        more = len(self.attributes) - len(sizes)
+        few = self.cells_total < 10**24
+        total = self.cells_total if few else f"<about 10^{log10(self.cells_total):.1f}>"
+        parts = [repr(self.title)] * bool(self.title) + sizes + [f"{more} more"] * bool(more)
+        parts += [f"cells_total={total}"] + ["reviewed=False"] * (not self.reviewed)
+        return f"Domain({', '.join(parts)})"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the attributes."""
+        return tuple(attribute.name for attribute in self.attributes)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The number of values of each attribute."""
+        return tuple(attribute.size for attribute in self.attributes)
+
+    @property
+    def cells_total(self) -> int:
+        """The number of cells, occupied or not."""
+        return self.space.cells_total
+
+    @cached_property
+    def space(self) -> KeySpace:
+        """The cells as keys."""
+        return KeySpace(self.shape)
+
+    def attribute(self, name: str) -> Attribute:
+        """Return the attribute of that name."""
+        for attribute in self.attributes:
+            if attribute.name == name:
+                return attribute
+        near = get_close_matches(str(name), self.names, n=1)
+        guess = f"Did you mean {shown(near[0])}? " if near else ""
+        names = ", ".join(shown(each) for each in self.names)
+        raise BadDomain(f"there is no attribute {shown(name)}", f"{guess}The attributes are {names}.")
+
+    def decode(self, codes: NDArray[np.int64]) -> pa.Table:
+        """Return the values of cells as a table with a typed column for each attribute.
+
+        `codes` has shape (cells, attributes), each code below its attribute's size; else `BadTable`.
+        """
+        import pyarrow as pa
+
+        if codes.ndim != 2 or codes.shape[1] != len(self.attributes):
+            fact = f"codes do not have one column for each of {len(self.attributes)} attributes"
+            raise BadTable(fact, "Pass codes of shape (cells, attributes).")
+        for attribute, column in zip(self.attributes, codes.T, strict=True):
+            if column.size and not (column.min() >= 0 and column.max() < attribute.size):
+                fact = f"codes of attribute {shown(attribute.name)} lie outside 0..{attribute.size - 1}"
+                raise BadTable(fact, "They come from another domain; compare the digests.")
+        batches = [
+            pa.RecordBatch.from_arrays(
+                [
+                    attribute.values.decode(column)
+                    for attribute, column in zip(self.attributes, part.T, strict=True)
+                ],
+                names=list(self.names),
+            )
+            for part in (codes[i : i + _ROWS_AT_ONCE] for i in range(0, max(len(codes), 1), _ROWS_AT_ONCE))
+        ]
+        return pa.Table.from_batches(batches)
+
+
+def _toml(path: Path) -> dict[str, Any]:
+    """Return what a TOML file says."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except FileNotFoundError:
+        raise BadDomain("there is no such file", "Check the path.") from None
+    except OSError as error:
+        raise BadDomain(f"the file cannot be read: {error.strerror}", "Check its permissions.") from None
+    except UnicodeDecodeError:
+        raise BadDomain("the file is not UTF-8", "Save it as UTF-8.") from None
+    except (ValueError, RecursionError) as error:  # tomllib's own error is a ValueError
+        hint = "docs/reference/domain-file.md shows how a domain file looks."
+        raise BadDomain(f"the file is not TOML: {shown(str(error))}", hint) from None

@@ -1,0 +1,118 @@
+"""Domains to test with: random kinds of every sort, attributes with rules, and texts of domain files."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from fractions import Fraction
+
+from hypothesis import strategies as st
+
+from hushtable.domain.attributes import Attribute, Bins, Categories, Edges, Integers, Kind, Other, Rule, Times
+from hushtable.domain.kinds import FINEST
+
+ZONES = ["UTC", "Europe/Berlin", "America/New_York", "Asia/Kathmandu", "Pacific/Apia"]
+COMMUTE = """
+title = "Commuters"
+[[attribute]]
+name = "home"
+column = "h_geocode"
+integers = { low = 0, high = 999999 }
+[[attribute]]
+name = "sector"
+categories = ["farming", "industry", "services"]
+missing = { other = "unknown" }
+[[attribute]]
+name = "age"
+bins = { start = 0, stop = 100, step = 5 }
+outside = "clamp"
+[[attribute]]
+name = "income"
+bins = { edges = [0, 0.5, 1e3] }
+[[attribute]]
+name = "when"
+times = { start = "2024-01-01", stop = "2025-01-01", every = "1 day", timezone = "UTC" }
+"""
+
+
+@st.composite
+def integers(draw: st.DrawFn) -> Integers:
+    low = draw(st.integers(-(2**63), 2**63 - 1) | st.integers(-100, 100))
+    widest = min(2**63 - 1, low + 2**63 - 2)
+    return Integers(low=low, high=draw(st.integers(low, widest) | st.integers(low, min(low + 9, widest))))
+
+
+@st.composite
+def categories(draw: st.DrawFn) -> Categories:
+    text = st.text(max_size=5) | st.sampled_from(["06001", " 06001", "6001", "a", "A", ""])
+    values = draw(st.lists(text, min_size=1, max_size=9, unique=True))
+    labels = draw(st.none() | st.lists(text, min_size=len(values), max_size=len(values)))
+    return Categories(values=tuple(values), labels=None if labels is None else tuple(labels))
+
+
+@st.composite
+def bins(draw: st.DrawFn) -> Bins:
+    shared = draw(st.sampled_from([1, 2, 3, 10, 100, 7, FINEST - 1]) | st.integers(1, 10**6))
+    first = draw(st.integers(-FINEST + 1, FINEST - 2) | st.integers(-1000, 1000))
+    width = draw(st.integers(1, FINEST - 1 - first) | st.integers(1, min(100, FINEST - 1 - first)))
+    size = draw(st.integers(1, (FINEST - 1 - first) // width) | st.just(1))
+    start, step = Fraction(first, shared), Fraction(width, shared)
+    return Bins(start=start, stop=start + size * step, step=step)
+
+
+@st.composite
+def edges(draw: st.DrawFn) -> Edges:
+    number = draw(
+        st.sampled_from(
+            [
+                st.fractions(-(10**6), 10**6, max_denominator=1000),
+                st.integers(-(2**63), 2**63 - 1).map(Fraction),
+                st.floats(-1e18, 1e18).map(Fraction),
+            ]
+        )
+    )
+    chosen = draw(st.lists(number, min_size=2, max_size=9, unique_by=float))
+    return Edges(edges=tuple(sorted(chosen)))
+
+
+@st.composite
+def times(draw: st.DrawFn) -> Times:
+    zone = draw(st.sampled_from(ZONES))
+    if draw(st.booleans()):
+        every = draw(st.sampled_from([1, 3, 12, 120]))
+        first, size = draw(st.integers(12, 5000 * 12)), draw(st.integers(1, 400))
+        last = first + every * size
+        start, stop = (datetime(month // 12, month % 12 + 1, 1) for month in (first, last))
+        return Times(start=start, stop=stop, every=every, unit="month", timezone=zone)
+    start = draw(st.datetimes(datetime(1, 1, 1), datetime(9000, 1, 1))).replace(microsecond=0)
+    if draw(st.booleans()):
+        start = start.replace(hour=0, minute=0, second=0)
+    every = draw(st.sampled_from([1, 60, 900, 3600, 86_400, 7 * 86_400]) | st.integers(1, 10**6))
+    stop = start + draw(st.integers(1, 10**10 // every)) * timedelta(seconds=every)
+    return Times(start=start, stop=stop, every=every, unit="second", timezone=zone)
+
+
+kinds: st.SearchStrategy[Kind] = st.one_of(integers(), categories(), bins(), edges(), times())
+
+
+@st.composite
+def attributes(draw: st.DrawFn, name: str = "x") -> Attribute:
+    values = draw(kinds)
+    missing: list[Rule] = ["drop", "error"]
+    outside: list[Rule] = ["drop", "error"]
+    if isinstance(values, Categories):
+        others: list[Rule] = [Other(value=draw(st.text(max_size=3))), Other(value=values.values[-1])]
+        missing, outside = missing + others, outside + others
+    else:
+        outside.append("clamp")
+    return Attribute(
+        name=name,
+        column=draw(st.sampled_from(["", name, "another"])),
+        values=values,
+        missing=draw(st.sampled_from(missing)),
+        outside=draw(st.sampled_from(outside)),
+    )
+
+
+def codes_below(size: int) -> st.SearchStrategy[list[int]]:
+    """Some codes, the first and the last among the likely ones."""
+    return st.lists(st.sampled_from([0, size - 1, size // 2]) | st.integers(0, size - 1), max_size=8)
