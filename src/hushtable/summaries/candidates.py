@@ -30,7 +30,7 @@ from hushtable.noise import (
     kept,
     two_sided_geometric,
 )
-from hushtable.summaries.slices import Slice
+from hushtable.table.slices import Slice
 
 LARGEST_NOISY = 1 << 61  # noisy counts are saturated here, as a function of the exact sum of count and noise
 
@@ -75,9 +75,9 @@ def draw_candidates(
 ) -> Candidates:
     """Draw the accepted cells of one slice; `accepted` says how many empty cells each band accepts."""
     # 1. Occupied cells: noise, then the widest rule.
-    values = noisy(part.counts, rate, entropy)
+    taken, occupied = part.cells()
+    values = noisy(occupied, rate, entropy)
     passed = np.flatnonzero(accepts(rules[-1], values, entropy))
-    taken = part.keys()
     keys, counts = [taken.take(passed, axis=1)], [values[passed]]
     for rule, count in zip(band_rules(rules), accepted, strict=True):
         # 2. Which empty cells, 3. and their values given that the band accepted them.

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hushtable.domain.keys import ascending, sorting_order
+from hushtable.domain.keys import KeySpace, ascending, sorting_order
 from hushtable.errors import BadMethod, BadTable, TooManyCells, TooManyRows
 from hushtable.exact.balls import nearest_float
 from hushtable.exact.laws import at_rate
@@ -40,8 +40,9 @@ from hushtable.noise import BitSource, KeyStream, binomial
 from hushtable.summaries.candidates import Candidates, draw_candidates, joined, noisy
 from hushtable.summaries.largest import largest_counts
 from hushtable.summaries.priorities import largest_priorities
-from hushtable.summaries.slices import Slice, split
 from hushtable.summaries.summary import Summary, weights_of
+from hushtable.table.progress import Progress, unheard
+from hushtable.table.slices import Slice, split
 from hushtable.table.sparse import SparseTable
 
 LARGEST_FULL_TABLE = 100_000_000  # cells of a table that `Everything` publishes whole
@@ -106,14 +107,39 @@ def draw_summary(
     first_guess: Acceptance | None = None,
 ) -> Summary:
     """Draw a summary from the given bits. Slices, threads and the first guess do not change its law."""
-    rate = as_rate(epsilon / sensitivity)
     work = table.counts.size + (getattr(method, "size", None) or 0)
-    draw = _Draw(split(table, parts=slices or -(-work // _SLICE) or 1), rate, entropy, threads)
+    return summarize_slices(
+        split(table, parts=slices or -(-work // _SLICE) or 1),
+        table.space,
+        method,
+        epsilon=epsilon,
+        sensitivity=sensitivity,
+        entropy=entropy,
+        threads=threads,
+        first_guess=first_guess,
+    )
+
+
+def summarize_slices(
+    slices: Sequence[Slice],
+    space: KeySpace,
+    method: Method,
+    *,
+    epsilon: Fraction,
+    sensitivity: Fraction,
+    entropy: BitSource,
+    threads: int = 1,
+    first_guess: Acceptance | None = None,
+    progress: Progress = unheard,
+) -> Summary:
+    """Draw a summary of a table that comes in slices, which are loaded one by one."""
+    rate = as_rate(epsilon / sensitivity)
+    draw = _Draw(slices, rate, entropy, threads, progress)
     threshold: float | None = None
     cutoff: Fraction | int | None = None
     match method:
         case Everything():
-            found = _everything(table, method, rate, entropy)
+            found = _everything(slices, space, method, rate, entropy)
         case Filter(size=int(size)):
             found, cutoff = draw.largest(size, method.two_sided, first_guess)
         case Priority(size=size):
@@ -123,18 +149,18 @@ def draw_summary(
             found, threshold = draw.priorities(size, rule, first_guess)
             cutoff = rule.cutoff
         case _:
-            rule = acceptance_of(method, cells_total=table.cells_total, rate=rate)
-            found = draw.accepted(rule, table.cells_total)
+            rule = acceptance_of(method, cells_total=space.cells_total, rate=rate)
+            found = draw.accepted(rule, space.cells_total)
             cutoff = rule.cutoff
             threshold = None if isinstance(method, Filter) else float(rule.threshold or 0)
     if not ascending(found.keys):
         found = found.only(sorting_order(found.keys))
     return Summary(
-        shape=table.shape,
+        shape=space.shape,
         method=method,
         epsilon=epsilon,
         sensitivity=sensitivity,
-        codes=table.space.unpack(found.keys),
+        codes=space.unpack(found.keys),
         counts=found.counts,
         weights=weights_of(found.counts, threshold),
         threshold=threshold,
@@ -160,6 +186,7 @@ class _Draw(NamedTuple):
     rate: Fraction
     entropy: BitSource
     threads: int
+    progress: Progress
 
     def accepted(self, rule: Acceptance, cells_total: int) -> Candidates:
         """Return the cells that a rule accepts."""
@@ -225,8 +252,14 @@ class _Draw(NamedTuple):
     def _candidates(self, rules: Sequence[Acceptance], accepted: Sequence[Sequence[int]]) -> Candidates:
         """Return the accepted cells of all slices."""
 
+        done = 0
+
         def draw(part: Slice, counts: Sequence[int]) -> Candidates:
-            return draw_candidates(part, rules, counts, self.rate, self.entropy)
+            nonlocal done
+            found = draw_candidates(part, rules, counts, self.rate, self.entropy)
+            done += 1
+            self.progress("Drawing", done / len(self.parts))
+            return found
 
         if self.threads > 1 and len(self.parts) > 1:
             from concurrent.futures import ThreadPoolExecutor  # here: small tables do not wait for its import
@@ -236,13 +269,17 @@ class _Draw(NamedTuple):
         return joined([draw(part, counts) for part, counts in zip(self.parts, accepted, strict=True)])
 
 
-def _everything(table: SparseTable, method: Everything, rate: Fraction, entropy: BitSource) -> Candidates:
+def _everything(
+    slices: Sequence[Slice], space: KeySpace, method: Everything, rate: Fraction, entropy: BitSource
+) -> Candidates:
     """Return all cells, each with noise."""
-    cells_total = table.cells_total
+    cells_total = space.cells_total
     if cells_total > LARGEST_FULL_TABLE:
         raise TooManyCells(cells_total=cells_total, limit=LARGEST_FULL_TABLE)
     counts = np.zeros(cells_total, dtype=np.int64)
-    counts[table.keys[0]] = table.counts
+    for part in slices:
+        keys, occupied = part.load()
+        counts[keys[0]] = occupied
     counts = noisy(counts, rate, entropy)
     if method.nonnegative:
         np.maximum(counts, 0, out=counts)

@@ -59,7 +59,15 @@ class SparseTable:
                 raise BadTable(f"codes of attribute {attribute} lie outside 0..{size - 1}", hint)
         if values.size and (values.min() < -LARGEST_COUNT or values.max() > LARGEST_COUNT):
             raise BadTable("counts lie beyond 2^60", "No table of people needs more; check the column.")
-        self.keys, self.counts = _in_order(self.space.pack(places), values.astype(np.int64))
+        self.keys, self.counts = in_order(self.space.pack(places), values.astype(np.int64))
+
+    @classmethod
+    def from_cells(cls, space: KeySpace, keys: Keys, counts: NDArray[np.int64]) -> SparseTable:
+        """Return a table of keys that are in order already, each once, with counts that are not 0."""
+        table = cls.__new__(cls)
+        table.space, table.keys, table.counts = space, keys, counts
+        keys.flags.writeable = counts.flags.writeable = False
+        return table
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -94,7 +102,7 @@ def _whole_numbers(values: ArrayLike, name: str) -> NDArray[Any]:
     return array
 
 
-def _in_order(keys: Keys, counts: NDArray[np.int64]) -> tuple[Keys, NDArray[np.int64]]:
+def in_order(keys: Keys, counts: NDArray[np.int64]) -> tuple[Keys, NDArray[np.int64]]:
     """Return each key once, ascending, with the sum of its counts, where that is not 0."""
     if not ascending(keys):
         order = sorting_order(keys)

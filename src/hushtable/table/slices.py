@@ -6,9 +6,11 @@ summary, so they may follow the occupied cells, for slices of equal work.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 from math import prod
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,25 +18,28 @@ from numpy.typing import NDArray
 from hushtable.domain.keys import Keys
 from hushtable.table.sparse import SparseTable
 
+Cells: TypeAlias = tuple[Keys, NDArray[np.int64]]
+
 
 class Slice(NamedTuple):
     """The cells whose first word lies from `start` to `start + bounds[0] - 1`. Private."""
 
     start: int
     bounds: tuple[int, ...]
-    table_keys: Keys  # occupied cells: a view of the table
-    counts: NDArray[np.int64]
+    cells_occupied: int
+    load: Callable[[], Cells]  # ascending keys of the table, and counts: in memory or on disk
 
-    def keys(self) -> Keys:
-        """The occupied cells, counted from `start`: a copy, made when the slice is worked on."""
-        keys = self.table_keys.copy()
+    def cells(self) -> Cells:
+        """The occupied cells, counted from `start`, and their counts: read when the slice is worked on."""
+        keys, counts = self.load()
+        keys = keys.copy()
         keys[0] -= np.uint64(self.start)
-        return keys
+        return keys, counts
 
     @property
     def cells_empty(self) -> int:
         """How many cells of the slice hold nothing."""
-        return prod(self.bounds) - self.counts.size
+        return prod(self.bounds) - self.cells_occupied
 
     def __repr__(self) -> str:
         return f"Slice(start={self.start}, bounds={self.bounds}, counts=<private>)"
@@ -49,8 +54,13 @@ def split(table: SparseTable, *, parts: int) -> list[Slice]:
     edges = [0, *inner, bounds[0]]
     slices = []
     for low, high in pairwise(edges):
-        begin = np.searchsorted(first, np.uint64(low), side="left")
-        end = np.searchsorted(first, np.uint64(high - 1), side="right")
-        keys, counts = table.keys[:, begin:end], table.counts[begin:end]
-        slices.append(Slice(low, (high - low, *bounds[1:]), keys, counts))
+        begin = int(np.searchsorted(first, np.uint64(low), side="left"))
+        end = int(np.searchsorted(first, np.uint64(high - 1), side="right"))
+        cells = (table.keys[:, begin:end], table.counts[begin:end])
+        slices.append(Slice(low, (high - low, *bounds[1:]), end - begin, partial(_same, cells)))
     return slices
+
+
+def _same(cells: Cells) -> Cells:
+    """Return cells that are in memory already."""
+    return cells
