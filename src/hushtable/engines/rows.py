@@ -1,0 +1,115 @@
+"""Rows made ready to be counted: the source opened, the owner's query and filter checked and applied.
+
+Promise: without `rows_are_units`, a row that is yielded comes from one row of the owner's table, by a fixed
+rule and independent of all others (`statements`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from hushtable.engines.databases import SQLiteFile, attach, only_table
+from hushtable.engines.engine import connect, described, interruptible, quiet
+from hushtable.engines.files import is_duckdb, is_sqlite
+from hushtable.engines.quoting import name_sql
+from hushtable.engines.reading import type_text
+from hushtable.engines.sources import TABLE, open_source
+from hushtable.engines.spills import spill_folder
+from hushtable.engines.statements import check_condition, check_query, check_select
+from hushtable.errors import BadQuery
+
+if TYPE_CHECKING:
+    import duckdb
+
+
+class Rows(NamedTuple):
+    """Rows ready to be counted: SQL that yields them, their columns and types, and where it runs.
+
+    `named`: whether the columns surely have names, as in `Source`.
+    """
+
+    sql: str
+    columns: dict[str, str]
+    rereadable: bool
+    connection: duckdb.DuckDBPyConnection
+    folder: Path
+    named: bool = True
+
+
+@contextmanager
+def opened_rows(
+    data: Any,
+    *,
+    names: Sequence[str],
+    query: str | None,
+    where: str | None,
+    rows_are_units: bool,
+    memory: int,
+    threads: int,
+) -> Iterator[Rows]:
+    """Open `data`; `names` are the columns that will be read."""
+
+    def prepared(tables: tuple[str, ...], otherwise: str) -> str:
+        """Return the owner's query, checked, or all of a table where there is none, with the filter."""
+        if where is not None:
+            check_condition(where, engine)
+        if query is None:
+            text = f"SELECT * FROM {name_sql(otherwise)}"
+        elif rows_are_units:
+            check_select(query, engine)
+            text = query.rstrip().rstrip(";")
+        else:
+            check_query(query, engine, tables=tables)
+            text = query.rstrip().rstrip(";")
+        if where is None:
+            return text
+        kept = described(f"SELECT (\n{where}\n) AS kept FROM (\n{text}\n) AS {TABLE}", engine)["kept"]
+        if kept not in ("BOOLEAN", '"NULL"'):
+            hint = "Compare it with something, as in age >= 18."
+            raise BadQuery(f"the row filter gives {type_text(kept)}, not true or false", hint)
+        return f"SELECT * FROM (\n{text}\n) AS {TABLE} WHERE (\n{where}\n)"
+
+    # JSON tells upper from lower case: first come the query's own spellings, but for SQL words in capitals.
+    own = [word for word in _words(query) if not word.isupper()]
+    wanted = [*own, *names, *_words(query), *_words(where)]
+    with (
+        interruptible(),
+        spill_folder() as folder,
+        closing(connect(memory=memory, threads=threads, folder=folder)) as engine,
+    ):
+        if is_sqlite(data):
+            with closing(SQLiteFile(data)) as file:
+                if query is not None and rows_are_units:
+                    # SQLite's own dialect, run by SQLite: what it yields are the rows.
+                    file.add_view(TABLE, query, engine)
+                    query = None
+                    sql = prepared((), TABLE)
+                else:
+                    # SQLite gives its tables as they are; what is checked by DuckDB's parser, DuckDB runs.
+                    for table in file.tables:
+                        file.add_view(table, f"SELECT * FROM {name_sql(table)}", engine, names=wanted)
+                    sql = prepared(file.tables, only_table(file.tables, data) if query is None else "")
+                yield Rows(sql, described(sql, engine), False, engine, folder)
+            return
+        rereadable = named = True
+        if is_duckdb(data):
+            tables = attach(data, engine)
+            sql = prepared(tables, only_table(tables, data) if query is None else "")
+        else:
+            source, rereadable, named = open_source(
+                data, engine, names=wanted, memory=memory, threads=threads
+            )
+            quiet(engine.execute, f"CREATE TEMP VIEW {TABLE} AS {source}")
+            sql = prepared((TABLE,), TABLE)
+        yield Rows(sql, described(sql, engine), rereadable, engine, folder, named)
+
+
+def _words(text: object) -> list[str]:
+    """Return all words of a query: among them are the columns it names."""
+    if not isinstance(text, str):
+        return []
+    return re.findall(r"\w+", text) + re.findall(r'"([^"]+)"', text)

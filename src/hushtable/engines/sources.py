@@ -1,0 +1,365 @@
+"""Where rows come from: files, folders, databases, and Arrow objects of Python.
+
+Promise: every source becomes one SQL text that DuckDB reads as a stream, with the names and types of its
+columns. How a file is read follows its name and the settings here, never a look at its rows: a dialect or a
+type guessed from the data would let one person's row change how all the others are read. Files are read
+together only if they agree on the columns that are used.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from hushtable.engines.engine import quiet
+from hushtable.engines.files import files_of, files_sql, format_of, packed, said
+from hushtable.engines.quoting import name_sql, text_sql
+from hushtable.engines.reading import form_of, type_text
+from hushtable.errors import BadData, shown
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
+
+_LONGEST_LINE = 1 << 23
+# What DuckDB's readers of text need for each thread; with less they fail, however short the lines are.
+_CSV_ROOM, _JSON_ROOM = 32 << 20, 40 << 20
+_END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"  # of Arrow
+TABLE = "data"  # what a query calls the rows of files and of Python objects
+
+
+class Source(NamedTuple):
+    """Rows to be read: SQL that yields them, and whether they can be read twice.
+
+    `named`: whether the columns surely have names. The first line of a CSV file may be a row instead.
+    """
+
+    sql: str
+    rereadable: bool = True
+    named: bool = True
+
+
+def open_source(
+    data: Any, connection: duckdb.DuckDBPyConnection, *, names: Sequence[str], memory: int, threads: int
+) -> Source:
+    """Make `data` readable through `connection`, which has so much memory and so many threads.
+
+    `names` are the columns that are used; JSON lines have no others.
+    """
+    given = [data] if isinstance(data, str | os.PathLike) else data
+    if not isinstance(given, list | tuple) or not given:
+        return _arrow_object(data, connection, names)
+    if not all(isinstance(path, str | os.PathLike) for path in given):
+        return _arrow_object(data, connection, names)
+    source, room = _paths([os.fsdecode(path) for path in given], connection, names)
+    if room and memory // room < threads:
+        connection.execute(f"SET threads = {max(1, memory // room)}")
+    return source
+
+
+def _paths(
+    given: list[str], connection: duckdb.DuckDBPyConnection, names: Sequence[str]
+) -> tuple[Source, int]:
+    """Return the rows of files, folders and patterns, and the memory that reading takes for each thread."""
+    files = [file for path in given for file in files_of(path)]
+    seen: set[str] = set()
+    for file in files:
+        if os.path.realpath(file) in seen:  # each of its rows would count twice
+            raise BadData(f"the file {said(file)} is given twice", "Give each file once.")
+        seen.add(os.path.realpath(file))
+    formats = {format_of(file) for file in files}
+    if len(formats) > 1:
+        raise BadData(
+            f"the files are of several kinds: {', '.join(sorted(formats))}", "Give one kind at a time."
+        )
+    kind = formats.pop()
+    if kind == "arrow":
+        rows = _arrow_files(files, connection, names)
+        return _registered(rows, connection, names, rereadable=False), 0
+    if kind == "parquet":
+        return Source(_parquet_sql(files, connection, names)), 0
+    if kind != "json":
+        return _csv(files, "\t" if kind == "tsv" else ",", names), _CSV_ROOM
+    # DuckDB takes no two names that differ in case alone: the first stands for all.
+    spelled: dict[str, str] = {}
+    for name in names:
+        spelled.setdefault(name.lower(), name)
+    columns = ", ".join(f"{name_sql(name)}: 'JSON'" for name in spelled.values())
+    source = Source(
+        f"SELECT * FROM read_json({files_sql(files)}, format = 'newline_delimited', auto_detect = false, "
+        f"columns = {{{columns}}}, records = true, maximum_object_size = {_LONGEST_LINE})"
+    )
+    return source, _JSON_ROOM
+
+
+def _hive(files: list[str]) -> str:
+    """Return whether folders named as in year=2024 are columns."""
+    return str(any("=" in part for file in files for part in Path(file).parts[:-1])).lower()
+
+
+def _check_agreement(columns: Mapping[str, Mapping[str, str]], names: Sequence[str]) -> bool:
+    """Raise unless files have the same columns of `names`, of types alike; return whether they are equal.
+
+    `columns` are each file's columns, in lower case, and types.
+    """
+    equal = True
+    for name in dict.fromkeys(name.lower() for name in names):
+        there = {file: found[name] for file, found in columns.items() if name in found}
+        if not there:
+            continue
+        example = next(iter(there))
+        if len(there) < len(columns):
+            without = next(file for file in columns if file not in there)
+            hint = "Files that are counted together need the same columns: mend it, or leave it out."
+            raise BadData(f"{said(without)} has no column {shown(name)}, which {said(example)} has", hint)
+        for file, kind in there.items():
+            if _likeness(kind) != _likeness(there[example]) and '"NULL"' not in (kind, there[example]):
+                raise BadData(
+                    f"column {shown(name)} holds {type_text(kind)} in {said(file)}, "
+                    f"but {type_text(there[example])} in {said(example)}",
+                    "Write it with one type in all files.",
+                )
+            equal = equal and kind == there[example]
+    return equal
+
+
+def _likeness(sql_type: str) -> str:
+    """Return what types have in common that can be read together: 1 and 1.0 can, 6001 and '06001' cannot."""
+    form = form_of(sql_type)
+    return "number" if form in ("whole", "large", "float", "decimal") else form
+
+
+def _check_names(found: Iterable[str], names: Sequence[str], where: str) -> None:
+    """Raise if a column of `names` comes twice: which one is read would be a matter of chance."""
+    folded = [name.lower() for name in found]
+    for name in names:
+        if folded.count(name.lower()) > 1:
+            hint = "Rename all but one of them; upper and lower case make no difference."
+            raise BadData(f"{where} several columns named {shown(name)}", hint)
+
+
+def _parquet_sql(files: list[str], connection: duckdb.DuckDBPyConnection, names: Sequence[str]) -> str:
+    """Return the rows of Parquet files."""
+    columns: dict[str, list[tuple[str, str]]] = {}
+    below = 0  # nodes of the tree that are still to come below a column
+    for file, name, children, sql_type in _parquet_nodes(list(dict.fromkeys(files)), connection):
+        if file not in columns:
+            columns[file], below = [], 0  # the root
+        elif below:
+            below += (children or 0) - 1
+        else:
+            columns[file].append((name, sql_type))
+            below = children or 0
+    for file, found in columns.items():
+        _check_names((name for name, _ in found), names, f"{said(file)} has")
+    types = {file: {name.lower(): kind for name, kind in found} for file, found in columns.items()}
+    equal = _check_agreement(types, names)
+    return (
+        f"SELECT * FROM read_parquet({files_sql(files)}, union_by_name = {str(not equal).lower()}, "
+        f"hive_partitioning = {_hive(files)}, hive_types_autocast = false)"
+    )
+
+
+def _parquet_nodes(files: list[str], connection: duckdb.DuckDBPyConnection) -> list[Any]:
+    """Return the nodes of the schemas of all files: file, name, number of children, type."""
+
+    def nodes(these: list[str]) -> list[Any]:
+        ordered = f"parquet_schema({files_sql(these)}) ORDER BY file_name, column_id"
+        sql = f"SELECT file_name, name, num_children, duckdb_type FROM {ordered}"
+        return quiet(lambda: connection.sql(sql).fetchall())
+
+    try:
+        return nodes(files)
+    except BadData as error:
+        instead = error
+    for file in files:
+        try:
+            nodes([file])
+        except BadData:
+            hint = "Copy it or make it again."
+            instead = BadData(f"{said(file)} is not a Parquet file, or is damaged", hint)
+            break
+    raise instead
+
+
+def _csv(files: list[str], delimiter: str, names: Sequence[str]) -> Source:
+    """Return the rows of CSV files: text in all columns, named by each file's first line."""
+    by_header: dict[tuple[str, ...], list[str]] = {}
+    for file in files:
+        by_header.setdefault(_header(file, delimiter), []).append(file)
+    lowered = {group[0]: [name.lower() for name in header] for header, group in by_header.items()}
+    _check_agreement({file: dict.fromkeys(header, "VARCHAR") for file, header in lowered.items()}, names)
+    parts = []
+    for header, group in by_header.items():
+        columns = ", ".join(f"{name_sql(name)}: 'VARCHAR'" for name in header)
+        parts.append(
+            f"SELECT * FROM read_csv({files_sql(group)}, columns = {{{columns}}}, auto_detect = false, "
+            f"header = true, "
+            f"delim = {text_sql(delimiter)}, quote = '\"', escape = '\"', nullstr = '', strict_mode = true, "
+            f"max_line_size = {_LONGEST_LINE}, buffer_size = {_LONGEST_LINE}, "
+            f"hive_partitioning = {_hive(group)}, hive_types_autocast = false)"
+        )
+    used = {name.lower() for name in names}
+    named = all(not used.isdisjoint(header) for header in lowered.values())
+    return Source(" UNION ALL BY NAME ".join(parts), named=named)
+
+
+def _header(file: str, delimiter: str) -> tuple[str, ...]:
+    """Return the names in the first line of a CSV file."""
+    import pyarrow as pa
+
+    # Raised below: these errors quote the file, and so would the chain.
+    failed = ""
+    names: list[str] = []
+    try:
+        stream = pa.input_stream(file, compression="detect")
+        with io.TextIOWrapper(
+            stream, encoding="utf-8-sig", errors="surrogateescape", newline=""
+        ) as text:  # later lines are not looked at
+            names = next(csv.reader(text, delimiter=delimiter, strict=True), [])
+    except csv.Error:
+        failed = "csv"
+    except OSError:
+        failed = "packed"
+    if failed == "packed":
+        fact = f"{said(file)} is damaged, cut off, or not compressed as its name says"
+        raise BadData(fact, "Copy it or make it again.")
+    if any(character == "\0" or "\ud800" <= character <= "\udfff" for name in names for character in name):
+        hint = "Save the file as CSV in UTF-8; UTF-16 and Latin-1 are not read."
+        raise BadData(f"the first line of {said(file)} is not text in UTF-8", hint)
+    if failed:
+        hint = "A quote that is not closed is a frequent cause; the first line must name the columns."
+        raise BadData(f"the first line of {said(file)} is not CSV", hint)
+    if not packed(file) and not _last_line_fits(file):
+        # DuckDB drops it without a word.
+        hint = "Look at the end of the file: it may have been filled up."
+        raise BadData(f"a line is longer than 8 MiB: the last of {said(file)}", hint)
+    if not names or not all(names):
+        raise BadData(f"the first line of {said(file)} does not name every column", "Give each a name.")
+    if len({name.lower() for name in names}) < len(names):
+        hint = "Give each its own; upper and lower case make no difference."
+        raise BadData(f"the first line of {said(file)} names a column twice", hint)
+    return tuple(names)
+
+
+def _last_line_fits(file: str) -> bool:
+    """Return whether the last line of a file is short enough to be read."""
+    size = os.path.getsize(file)
+    end = size - 1  # the last byte may end the line
+    with open(file, "rb") as stream:
+        while end > max(0, size - _LONGEST_LINE):
+            begin = max(0, end - (1 << 16))
+            stream.seek(begin)
+            part = stream.read(end - begin)
+            if b"\n" in part or b"\r" in part:
+                return True
+            end = begin
+    return size <= _LONGEST_LINE
+
+
+def _arrow_files(
+    files: list[str], connection: duckdb.DuckDBPyConnection, names: Sequence[str]
+) -> pa.RecordBatchReader:
+    """Return the rows of Arrow files, in file or stream format."""
+    import pyarrow as pa
+
+    def opened(file: str) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+        source = pa.memory_map(file)
+        try:
+            reader = pa.ipc.open_file(source)
+        except pa.ArrowInvalid:
+            source.seek(0)
+            stream = pa.ipc.open_stream(source)
+            source_end = source.size() - len(_END_OF_STREAM)
+            if source.read_at(len(_END_OF_STREAM), source_end) != _END_OF_STREAM:
+                raise  # cut off between two batches, which no reader would see
+            return stream.schema, iter(stream)
+        return reader.schema, (reader.get_batch(place) for place in range(reader.num_record_batches))
+
+    schemas: dict[str, pa.Schema] = {}
+    for file in files:
+        try:
+            schemas[file] = opened(file)[0]
+        except (pa.ArrowException, OSError, ValueError):
+            break
+    if len(schemas) < len(set(files)):
+        failed = next(file for file in files if file not in schemas)
+        raise BadData(f"{said(failed)} is not an Arrow file, or is cut off", "Copy it or make it again.")
+
+    columns = {}
+    for file, schema in schemas.items():
+        _check_names(schema.names, names, f"{said(file)} has")
+        connection.register("schema_rows", schema.empty_table())
+        described = quiet(lambda: connection.sql("DESCRIBE FROM schema_rows").fetchall())
+        columns[file] = {row[0].lower(): row[1] for row in described}
+        connection.unregister("schema_rows")
+    _check_agreement(columns, names)
+    used, first = {name.lower() for name in names}, {name.lower() for name in schemas[files[0]].names}
+    used = first if used.isdisjoint(first) else used
+    wanted = [
+        pa.schema([field for field in schema if field.name.lower() in used]) for schema in schemas.values()
+    ]
+    together = schemas[files[0]]
+    if any(schema != together for schema in schemas.values()):
+        together = quiet(lambda: pa.unify_schemas(wanted, promote_options="permissive"))
+
+    def checked(batch: pa.RecordBatch) -> pa.RecordBatch:
+        # DuckDB trusts what it is given: offsets that point anywhere would be followed.
+        columns = batch.select([name for name in batch.schema.names if name.lower() in used])
+        columns.validate(full=True)
+        return (
+            batch if batch.schema == together else columns.select(together.names).cast(together, safe=False)
+        )
+
+    def rows() -> Iterator[pa.RecordBatch]:
+        for file in files:
+            try:
+                yield from map(checked, opened(file)[1])
+            except (pa.ArrowException, OSError) as error:
+                # The engine's message will quote the line that raises, and is told by its words.
+                why = "not UTF-8" if "UTF8" in str(error) else "Arrow file is damaged"
+                raise OSError(why) from None
+
+    return pa.RecordBatchReader.from_batches(together, rows())
+
+
+def _arrow_object(data: Any, connection: duckdb.DuckDBPyConnection, names: Sequence[str]) -> Source:
+    """Return the rows of an object with the Arrow PyCapsule interface."""
+    import pyarrow as pa
+
+    kind, failed, rows = type(data).__name__, "", None
+    try:
+        if isinstance(data, pa.Table):
+            rows = data
+        elif hasattr(data, "__arrow_c_stream__"):
+            rows = pa.RecordBatchReader.from_stream(data)
+        elif hasattr(data, "__arrow_c_array__"):
+            rows = pa.Table.from_batches([pa.record_batch(data)])
+    except Exception as error:
+        failed = type(error).__name__  # raised below: what it says may quote rows, and so would the chain
+    if rows is not None:
+        return _registered(rows, connection, names, rereadable=isinstance(rows, pa.Table))
+    if failed:
+        hint = (
+            "Values of different types in a column, or one name for two columns, are frequent causes. "
+            "pyarrow.table(data) says what it is, and may quote rows."
+        )
+        raise BadData(f"this {kind} cannot be given as a table of Arrow ({failed})", hint)
+    hint = "Pass a path, a list of paths, or a pyarrow, pandas or Polars table."
+    if isinstance(data, list | dict):
+        maker = "pyarrow.Table.from_pylist(data)" if isinstance(data, list) else "pyarrow.table(data)"
+        hint = f"{hint} Rows in a {kind} become one by {maker}."
+    raise BadData(f"data is of type {kind}, which holds no rows", hint)
+
+
+def _registered(
+    rows: Any, connection: duckdb.DuckDBPyConnection, names: Sequence[str], *, rereadable: bool
+) -> Source:
+    """Return rows of Python as a source."""
+    _check_names(rows.schema.names, names, "the data have")
+    connection.register("registered_rows", rows)
+    return Source("SELECT * FROM registered_rows", rereadable)

@@ -1,0 +1,33 @@
+"""The slow way to count: place every value of every row, one by one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from hushtable.domain.domain import Domain
+from hushtable.table.sparse import SparseTable
+
+Counts = dict[tuple[int, ...], int]
+
+
+def slow_counts(domain: Domain, rows: Iterable[Mapping[str, Any]]) -> Counts:
+    """Count rows by `Attribute.place`."""
+    counts: Counter[tuple[int, ...]] = Counter()
+    for row in rows:
+        codes = [attribute.place(row[attribute.column]) for attribute in domain.attributes]
+        if None not in codes:
+            counts[tuple(code for code in codes if code is not None)] += 1
+    return dict(counts)
+
+
+def counts_of(table: SparseTable) -> Counts:
+    """Return the counts of a table by codes."""
+    codes = table.space.unpack(table.keys).tolist()
+    return {tuple(cell): int(count) for cell, count in zip(codes, table.counts, strict=True)}
+
+
+def distance(one: Counts, other: Counts) -> int:
+    """Return how far two tables are apart, all cells together."""
+    return sum(abs(one.get(cell, 0) - other.get(cell, 0)) for cell in {*one, *other})

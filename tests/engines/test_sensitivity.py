@@ -1,0 +1,177 @@
+"""One row, or one unit, changes the counted table by no more than the sensitivity, however it comes."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import hushtable as ht
+from hushtable.domain.attributes import Attribute, Bins, Categories, Integers, Times
+from tests.engines.reference import counts_of
+
+CITIES = ht.Domain(attributes=(Attribute(name="city", values=Categories(values=("a", "A", "b"))),))
+NUMBERS = ht.Domain(attributes=(Attribute(name="x", values=Integers(low=0, high=9)),))
+
+
+@pytest.mark.parametrize("odd", ["[]", "1", '"x"', "true", "null"])
+@pytest.mark.parametrize("before", [10, 5000])
+def test_a_line_that_is_no_object_does_not_change_how_others_are_read(
+    odd: str, before: int, tmp_path: Path
+) -> None:
+    lines = ['{"city": "a"}'] * before + [odd] + ['{"city": "b"}'] * before
+    (tmp_path / "rows.jsonl").write_text("\n".join(lines) + "\n")
+
+    try:
+        counts = counts_of(ht.count(tmp_path / "rows.jsonl", domain=CITIES))
+    except ht.BadData:
+        return  # a file that breaks its format is an error, whatever the other lines say
+    assert counts == {(0,): before, (2,): before}
+
+
+def test_a_collation_does_not_count_a_row_in_several_cells(tmp_path: Path) -> None:
+    table = pa.table({"city": ["a"]})
+    query = "SELECT city COLLATE NOCASE AS city FROM data"
+    with duckdb.connect(str(tmp_path / "rows.duckdb")) as connection:
+        connection.execute("CREATE TABLE people (city VARCHAR COLLATE NOCASE)").fetchall()
+        connection.execute("INSERT INTO people SELECT 'a' FROM range(200000)").fetchall()
+        connection.execute("INSERT INTO people VALUES ('A')").fetchall()
+
+    assert counts_of(ht.count(table, domain=CITIES, query=query)) == {(0,): 1}
+    assert counts_of(ht.count(tmp_path / "rows.duckdb", domain=CITIES)) == {(0,): 200_000, (1,): 1}
+
+
+def test_a_collation_does_not_join_units() -> None:
+    table = pa.table({"x": [1, 2], "person": ["p", "P"]})
+    query = "SELECT x, person COLLATE NOCASE AS person FROM data"
+    unit = ht.Unit("person", max_rows=1)
+
+    assert counts_of(ht.count(table, domain=NUMBERS, query=query, unit=unit)) == {(1,): 1, (2,): 1}
+
+
+def test_no_name_of_a_column_is_taken_for_one_of_ours() -> None:
+    for name in ("rows taken together", "rows_taken_together", "amount", "unit", "k0", "r0", "code0"):
+        domain = ht.Domain(attributes=(Attribute(name="x", column=name, values=Integers(low=0, high=10**6)),))
+        table = pa.table({name: [1] * 200_000 + [10**6]})
+
+        assert counts_of(ht.count(table, domain=domain)) == {(1,): 200_000, (10**6,): 1}
+
+
+def test_a_file_given_twice_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "rows.parquet"
+    pq.write_table(pa.table({"x": [1]}), path)
+    (tmp_path / "link.parquet").symlink_to(path)
+
+    for data in ([path, path], [path, str(tmp_path / "rows.*")], str(tmp_path / "*.parquet")):
+        with pytest.raises(ht.BadData, match="twice"):
+            ht.count(data, domain=NUMBERS)
+
+
+def test_macros_of_a_database_do_not_take_the_place_of_functions(tmp_path: Path) -> None:
+    path = tmp_path / "rows.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("CREATE TABLE people AS SELECT 1.0::DOUBLE AS x FROM range(3)").fetchall()
+        connection.execute("CREATE MACRO isnan(x) AS (SELECT count(*) > 2 FROM people)").fetchall()
+        connection.execute("CREATE MACRO trunc(x) AS 5").fetchall()
+
+    assert counts_of(ht.count(path, domain=NUMBERS)) == {(1,): 3}
+
+
+@pytest.mark.parametrize("name", ["lookup0", "registered_rows", "hushtable lookup", "rows", "keyed"])
+def test_tables_of_a_database_may_have_any_name(name: str, tmp_path: Path) -> None:
+    quoted = f'"{name}"'
+    with duckdb.connect(str(tmp_path / "rows.duckdb")) as connection:
+        connection.execute(f"CREATE TABLE {quoted} AS SELECT 'b' AS city, 'b' AS value, 0 AS code").fetchall()
+    with sqlite3.connect(tmp_path / "rows.db") as lite:
+        lite.execute(f"CREATE TABLE {quoted} (city TEXT, value TEXT, code INTEGER)")
+        lite.execute(f"INSERT INTO {quoted} VALUES ('b', 'b', 0)")
+    lite.close()
+
+    for file in ("rows.duckdb", "rows.db"):
+        assert counts_of(ht.count(tmp_path / file, domain=CITIES)) == {(2,): 1}
+
+
+def test_units_of_json_are_told_by_their_value(tmp_path: Path) -> None:
+    rows = [{"x": x, "person": person} for x, person in enumerate([1, 1.0, "1", 2, "two", "two", None])]
+    text = "".join(json.dumps(row) + "\n" for row in rows) + '{"x": 9, "person": 1e0}\n'
+    (tmp_path / "rows.jsonl").write_text(text)
+
+    counts = counts_of(ht.count(tmp_path / "rows.jsonl", domain=NUMBERS, unit=ht.Unit("person", max_rows=1)))
+
+    assert sum(counts.values()) == 3  # of 1, of 2 and of two
+
+
+def test_units_of_sqlite_are_told_by_their_value(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "rows.db") as lite:
+        lite.execute("CREATE TABLE people (x INTEGER, person, number INTEGER)")
+        rows = [(1, 1, 1), (2, 1.0, 1.5), (3, "1", 2), (4, 2, 2.4)]
+        lite.executemany("INSERT INTO people VALUES (?, ?, ?)", rows)
+    lite.close()
+
+    def counted(column: str) -> dict[tuple[int, ...], int]:
+        unit = ht.Unit(column, max_rows=1)
+        return counts_of(ht.count(tmp_path / "rows.db", domain=NUMBERS, unit=unit))
+
+    assert sum(counted("person").values()) == 2
+    assert counted("number") == {(1,): 1, (3,): 1}  # 1.5 and 2.4 are no whole numbers: nobody's rows
+
+
+@pytest.mark.parametrize("kind", [pa.float32(), pa.float64()])
+def test_units_that_may_be_rounded_are_refused(kind: pa.DataType) -> None:
+    table = pa.table({"x": [1], "person": pa.array([1.0], type=kind)})
+
+    with pytest.raises(ht.BadData, match="rounded"):
+        ht.count(table, domain=NUMBERS, unit=ht.Unit("person", max_rows=1))
+
+
+def test_one_more_counted_person_changes_one_count() -> None:
+    largest = 1 << 60
+    for count in (-2, -1, 0, 5, largest - 1, largest, largest + 1, 2**63 - 2):
+        sums = []
+        for people in (count, count + 1):
+            table = pa.table({"x": [1], "n": pa.array([people], type=pa.int64())})
+            sums.append(counts_of(ht.count(table, domain=NUMBERS, count_column="n")).get((1,), 0))
+        assert abs(sums[1] - sums[0]) <= 1
+
+
+def test_times_beyond_all_clocks_are_dropped(tmp_path: Path) -> None:
+    from datetime import datetime
+
+    times = Times(start=datetime(2024, 1, 1), stop=datetime(2025, 1, 1), every=86_400, unit="second")
+    domain = ht.Domain(attributes=(Attribute(name="t", values=times),))
+    good = 1_704_067_200
+    for kind, scale in (
+        (pa.timestamp("s"), 1),
+        (pa.timestamp("ms"), 10**3),
+        (pa.timestamp("us"), 10**6),
+        (pa.timestamp("us", tz="UTC"), 10**6),
+        (pa.timestamp("ns", tz="UTC"), 10**9),
+    ):
+        for extreme in (-(2**63) + 2, 2**63 - 2):
+            values = pa.array([good * scale, extreme], type=pa.int64()).cast(kind)
+            assert counts_of(ht.count(pa.table({"t": values}), domain=domain)) == {(0,): 1}
+    days = pa.array([good // 86_400, -(2**31) + 2, 2**31 - 2], type=pa.int32()).cast(pa.date32())
+    assert counts_of(ht.count(pa.table({"t": days}), domain=domain)) == {(0,): 1}
+
+
+def test_text_of_sqlite_that_is_not_unicode_is_one_bad_value(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "rows.db") as lite:
+        lite.execute("CREATE TABLE people (city TEXT)")
+        lite.execute("INSERT INTO people VALUES ('a'), (CAST(x'ff41' AS TEXT))")
+    lite.close()
+
+    assert counts_of(ht.count(tmp_path / "rows.db", domain=CITIES)) == {(0,): 1}
+
+
+def test_bins_take_the_place_of_no_value(tmp_path: Path) -> None:
+    """Values in one bin are grouped together or not, with the same result."""
+    bins = ht.Domain(attributes=(Attribute(name="x", values=Bins(start=0, stop=10, step=5)),))  # type: ignore[arg-type]
+    few: Any = pa.table({"x": [0.0, -0.0, 4.999, 5.0] * 50_000})
+
+    assert counts_of(ht.count(few, domain=bins)) == {(0,): 150_000, (1,): 50_000}

@@ -1,0 +1,153 @@
+"""Files that hold rows are private, removed at the end, and swept after a kill."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import hushtable as ht
+from hushtable.engines.spills import spill_folder
+
+
+@pytest.fixture(autouse=True)
+def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Keep these tests from the machine's own temporary files."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    yield
+    tempfile.tempdir = None
+
+
+def left_behind(folder: Path) -> list[Path]:
+    """Return all files and folders below our own folder for temporary files."""
+    return list((folder / f"hushtable-{os.getuid()}").rglob("*"))
+
+
+def test_a_spill_folder_is_private_and_removed(tmp_path: Path) -> None:
+    with spill_folder() as folder:
+        (folder / "rows").write_bytes(b"private")
+        assert folder.is_relative_to(tmp_path)
+        for path in (folder, folder.parent):
+            assert stat.S_IMODE(path.stat().st_mode) == 0o700
+        inside = folder
+    assert not inside.exists()
+    assert left_behind(tmp_path) == []
+
+
+def test_a_spill_folder_is_removed_after_an_error(tmp_path: Path) -> None:
+    def fail() -> None:
+        with spill_folder() as folder:
+            (folder / "rows").write_bytes(b"private")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
+    assert left_behind(tmp_path) == []
+
+
+def test_folders_in_use_are_left_alone(tmp_path: Path) -> None:
+    with spill_folder() as first, spill_folder() as second:
+        assert first != second
+        (first / "rows").write_bytes(b"private")
+        with spill_folder():
+            pass
+        assert (first / "rows").exists()
+    assert left_behind(tmp_path) == []
+
+
+def test_a_folder_open_to_others_is_refused(tmp_path: Path) -> None:
+    parent = tmp_path / f"hushtable-{os.getuid()}"
+    parent.mkdir(mode=0o755)
+    with pytest.raises(ht.BadData, match="open to other users"), spill_folder():
+        pass
+
+
+def test_a_link_in_the_place_of_the_folder_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir(mode=0o700)
+    (tmp_path / f"hushtable-{os.getuid()}").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(ht.BadData, match="open to other users"), spill_folder():
+        pass
+
+
+def test_a_sweep_that_takes_a_new_lock_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between the making of a lock and its locking, another process may sweep it away."""
+    real = fcntl.flock
+    taken: list[bool] = []
+
+    def swept_once(file: int, how: int) -> None:
+        if not taken:
+            taken.append(True)
+            for path in (tmp_path / f"hushtable-{os.getuid()}").glob("*.lock"):
+                path.unlink()
+        real(file, how)
+
+    monkeypatch.setattr(fcntl, "flock", swept_once)
+    with spill_folder() as folder:
+        assert folder.with_suffix(".lock").exists()
+    assert taken
+    assert left_behind(tmp_path) == []
+
+
+KILLED = """
+import os, signal, sys
+import hushtable as ht
+from hushtable.engines import runs
+from hushtable.domain.attributes import Attribute, Integers
+from hushtable.domain.measure import Measure
+from hushtable.engines.counting import counted_rows
+from hushtable.noise import KeyStream
+
+unit = ht.Unit("person", max_rows=2) if sys.argv[2] == "unit" else None
+attributes = tuple(Attribute(name=name, values=Integers(low=0, high=999_999)) for name in ("x", "y"))
+with counted_rows(
+    sys.argv[1], domain=ht.Domain(attributes=attributes), measure=Measure(unit=unit), memory="256MiB",
+    entropy=KeyStream(),
+) as counted:
+    print("counted", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("kind", ["rows", "unit"])
+def test_nothing_remains_of_a_process_that_was_killed(kind: str, tmp_path: Path) -> None:
+    generator = np.random.default_rng(1)
+    rows = 4_000_000
+    table = pa.table(
+        {name: generator.integers(0, 10**6, rows).astype(np.int32) for name in ("x", "y", "person")}
+    )
+    path = tmp_path / "rows.parquet"
+    pq.write_table(table, path)
+    for wait in (0.4, 1.0, None):
+        process = subprocess.Popen(
+            [sys.executable, "-c", KILLED, str(path), kind],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert process.stdin is not None
+        assert process.stdout is not None
+        if wait is None:
+            assert process.stdout.readline() == "counted\n"
+        else:
+            time.sleep(wait)
+        process.send_signal(signal.SIGKILL)
+        assert process.wait() == -signal.SIGKILL
+        process.stdin.close()
+        process.stdout.close()
+
+    with spill_folder() as folder:  # the next start
+        assert {path.name for path in left_behind(tmp_path)} == {folder.name, f"{folder.name}.lock"}
+    assert left_behind(tmp_path) == []
