@@ -1,0 +1,1 @@
+"""What may be spent on a group of people, and what was spent."""

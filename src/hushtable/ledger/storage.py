@@ -1,0 +1,246 @@
+"""The file of a ledger, kept by SQLite.
+
+Promise: the file appears whole or not at all, and never over another. What a `writing` block did is on the
+disk when the block ends, or undone; blocks of all threads and processes come one after the other. The file is
+a ledger of this version at the start of each block, and what SQLite complains of comes out as `BadLedger`.
+Limits: triggers stop a slip of the hand, not a hand that means it: who may write the file can change it, or
+put an old copy back. The locks of network drives cannot be relied on: keep it on a local disk. Do not open it
+by other means within a process that charges it: POSIX drops SQLite's locks when any handle is closed.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hushtable.errors import BadLedger, InternalError
+
+if TYPE_CHECKING:
+    import sqlite3
+
+APPLICATION = int.from_bytes(b"hush", "big")
+VERSION = 1
+PATIENCE = 60  # seconds to wait for other processes
+
+# SQLite keeps these texts letter by letter, so a file is compared with them.
+SCHEMA = (
+    """CREATE TABLE budget (
+    about TEXT NOT NULL,
+    epsilon TEXT NOT NULL -- exact, as numerator/denominator
+)""",
+    """CREATE TABLE entries (
+    number INTEGER PRIMARY KEY, -- 1, 2, 3, ...
+    charged_at TEXT NOT NULL, -- UTC, ISO 8601
+    what TEXT NOT NULL,
+    epsilon TEXT NOT NULL, -- exact, as numerator/denominator; spent, whether finished or not
+    digest TEXT -- of the output; NULL while unfinished
+)""",
+    """CREATE TRIGGER budget_is_one_row BEFORE INSERT ON budget
+WHEN EXISTS (SELECT 1 FROM budget)
+BEGIN SELECT RAISE(ABORT, 'a ledger has one budget'); END""",
+    """CREATE TRIGGER budget_stays BEFORE UPDATE ON budget
+BEGIN SELECT RAISE(ABORT, 'the budget of a ledger is never changed'); END""",
+    """CREATE TRIGGER budget_is_kept BEFORE DELETE ON budget
+BEGIN SELECT RAISE(ABORT, 'the budget of a ledger is never deleted'); END""",
+    # Also stops INSERT OR REPLACE, which deletes the old row without asking the triggers on DELETE.
+    """CREATE TRIGGER entries_are_appended BEFORE INSERT ON entries
+WHEN NEW.number IS NOT (SELECT coalesce(max(number), 0) + 1 FROM entries) OR NEW.digest IS NOT NULL
+BEGIN SELECT RAISE(ABORT, 'an entry is added at the end, and unfinished'); END""",
+    """CREATE TRIGGER entries_are_finished_once BEFORE UPDATE ON entries
+WHEN OLD.digest IS NOT NULL OR NEW.digest IS NULL OR NEW.number IS NOT OLD.number
+    OR NEW.charged_at IS NOT OLD.charged_at OR NEW.what IS NOT OLD.what OR NEW.epsilon IS NOT OLD.epsilon
+BEGIN SELECT RAISE(ABORT, 'an entry is finished once, and never changed otherwise'); END""",
+    """CREATE TRIGGER entries_are_kept BEFORE DELETE ON entries
+BEGIN SELECT RAISE(ABORT, 'an entry is never deleted: what is spent stays spent'); END""",
+)
+
+_RESTORE = (
+    "Put its newest whole copy back, and charge to that every release made since: "
+    "what was spent on these people stays spent."
+)
+
+
+def create(path: Path, *, about: str, epsilon: str) -> None:
+    """Make a new ledger in one step: it is there whole, under a name that nothing had, or not at all."""
+    for beside in (f"{path}-journal", f"{path}-wal"):
+        # SQLite would play it into the new file.
+        if os.path.lexists(beside):
+            hint = "Put that ledger back beside it: what was spent on these people stays spent."
+            raise BadLedger(f"{beside!r} is part of an earlier ledger of this name", hint)
+    try:
+        # Its mode is 0600: the file lists what was published, and who may write it may spend. The owner can
+        # open it to others, with its folder, where SQLite keeps the journal. A kill may leave the draft,
+        # which nothing ever reads.
+        handle, draft = tempfile.mkstemp(prefix=".ledger-", suffix=".new", dir=path.parent)
+        os.close(handle)
+        try:
+            _fill(Path(draft), path, about, epsilon)
+            os.link(draft, path)  # unlike a rename, never over another file
+        finally:
+            os.unlink(draft)
+        _sync_folder(path.parent)
+    except BadLedger:  # a ValueError too, and said already
+        raise
+    except FileExistsError:
+        hint = "Use it as it is: a group of people has one ledger, and its budget is set once."
+        raise BadLedger(f"{str(path)!r} exists already", hint) from None
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        hint = "Name a folder on a local disk that exists, that you may write, and that has hard links."
+        raise BadLedger(f"the ledger {str(path)!r} could not be made ({reason})", hint) from error
+
+
+def reading(path: Path) -> AbstractContextManager[sqlite3.Connection]:
+    """Look at one moment of the ledger."""
+    return _transaction(path, begin="BEGIN", end="ROLLBACK")
+
+
+def writing(path: Path) -> AbstractContextManager[sqlite3.Connection]:
+    """Change the ledger, alone: all of it is kept if the block ends without an error, and else none."""
+    # IMMEDIATE takes the lock before the first look, so that nobody spends between a look and a write.
+    return _transaction(path, begin="BEGIN IMMEDIATE", end="COMMIT")
+
+
+def rehearsing(path: Path) -> AbstractContextManager[sqlite3.Connection]:
+    """Do as `writing` does, with the same errors, and undo it."""
+    return _transaction(path, begin="BEGIN IMMEDIATE", end="ROLLBACK")
+
+
+def damaged(path: Path, fact: str) -> BadLedger:
+    """Return the error for a ledger that is not as it was written."""
+    return BadLedger(f"the ledger {str(path)!r} {fact}", _RESTORE)
+
+
+@contextmanager
+def _transaction(path: Path, *, begin: str, end: str) -> Iterator[sqlite3.Connection]:
+    """Give a connection within a transaction, on a file that is a ledger.
+
+    Each transaction has a connection of its own: none is shared by threads, kept over a fork or left open.
+    """
+    import sqlite3
+
+    _require_file(path)
+    with _in_our_words(path), _connected(path) as connection:
+        # A rollback journal, not a write-ahead log: between transactions the ledger is one file, so that a
+        # copy of it lacks no charge. After a kill the journal stays, and the next to come plays it back.
+        connection.execute("PRAGMA journal_mode = DELETE").fetchall()
+        connection.execute(begin)
+        try:
+            _require_ledger(path, connection)
+            yield connection
+            connection.execute(end)
+        except BaseException:
+            with suppress(sqlite3.Error):
+                connection.rollback()
+            raise
+
+
+@contextmanager
+def _connected(path: Path) -> Iterator[sqlite3.Connection]:
+    """Open a file that exists, and close it."""
+    import sqlite3
+
+    uri = f"{path.as_uri()}?mode=rw"  # never makes a file
+    with closing(sqlite3.connect(uri, uri=True, timeout=PATIENCE, isolation_level=None)) as connection:
+        # EXTRA is FULL, and also syncs the folder after the journal is deleted. That deletion is the commit,
+        # and a power cut could else bring the journal back and undo a charge that was reported.
+        connection.execute("PRAGMA synchronous = EXTRA")
+        connection.execute("PRAGMA fullfsync = ON")  # macOS: reach the disk, not its cache
+        yield connection
+
+
+def _fill(draft: Path, path: Path, about: str, epsilon: str) -> None:
+    """Write an empty ledger to a file that nobody else knows."""
+    with _in_our_words(path), _connected(draft) as connection:
+        connection.execute("PRAGMA journal_mode = OFF").fetchall()
+        connection.execute("BEGIN")
+        connection.execute(f"PRAGMA application_id = {APPLICATION}")
+        connection.execute(f"PRAGMA user_version = {VERSION}")
+        for statement in SCHEMA:
+            connection.execute(statement)
+        connection.execute("INSERT INTO budget VALUES (?, ?)", (about, epsilon))
+        connection.execute("COMMIT")
+
+
+def _sync_folder(folder: Path) -> None:
+    """Bring the names in a folder to the disk."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _require_file(path: Path) -> None:
+    """Check that there is a file, without opening it."""
+    try:
+        mode = path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        hint = "Check the path. `hushtable ledger create` makes it once, before the first release."
+        raise BadLedger(f"there is no ledger {str(path)!r}", hint) from None
+    except OSError as error:
+        hint = "Ask its owner for the right to read and write it."
+        raise BadLedger(f"the ledger {str(path)!r} cannot be reached ({error.strerror})", hint) from None
+    if not stat.S_ISREG(mode):
+        kind = "a folder" if stat.S_ISDIR(mode) else "no plain file"
+        raise BadLedger(f"{str(path)!r} is {kind}", "Pass the path of the ledger's file.")
+
+
+def _require_ledger(path: Path, connection: sqlite3.Connection) -> None:
+    """Check that an SQLite file is a ledger of this version, with its tables and triggers in place."""
+    ((application,),) = connection.execute("PRAGMA application_id").fetchall()
+    if application != APPLICATION:
+        raise _stranger(path)
+    ((version,),) = connection.execute("PRAGMA user_version").fetchall()
+    if version > VERSION:
+        hint = "Install the newer hushtable, which reads and charges it."
+        fact = f"has version {version}; this hushtable knows version {VERSION}"
+        raise BadLedger(f"the ledger {str(path)!r} {fact}", hint)
+    # Names that begin with sqlite_ belong to SQLite itself.
+    query = "SELECT sql FROM sqlite_master WHERE substr(name, 1, 7) <> 'sqlite_'"
+    found = [sql for (sql,) in connection.execute(query).fetchall()]
+    if version != VERSION or sorted(found) != sorted(SCHEMA):
+        raise damaged(path, "has other tables or triggers than it was made with")
+
+
+def _stranger(path: Path) -> BadLedger:
+    """Return the error for a file that never was a ledger, or has lost all likeness to one."""
+    hint = f"Check the path. If this is where the ledger was, the file was damaged or replaced. {_RESTORE}"
+    return BadLedger(f"{str(path)!r} is not a ledger", hint)
+
+
+@contextmanager
+def _in_our_words(path: Path) -> Iterator[None]:
+    """Replace an error of SQLite by one that says what to do."""
+    import sqlite3
+
+    try:
+        yield
+    except UnicodeError as error:  # from Python, which could not read SQLite's own message
+        raise damaged(path, "is damaged") from error
+    except sqlite3.Error as error:
+        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF  # without its detail
+        ledger = f"the ledger {str(path)!r}"
+        match code:
+            case sqlite3.SQLITE_NOTADB:
+                raise _stranger(path) from error
+            case (
+                sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_ERROR
+            ):  # our statements are right, so the file is not
+                raise damaged(path, "is damaged") from error
+            case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED | sqlite3.SQLITE_PROTOCOL:
+                hint = "Nothing was charged. Wait for the program that uses it, or end it, and try again."
+                raise BadLedger(f"{ledger} was in use for {PATIENCE} seconds", hint) from error
+            case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_PERM:
+                hint = "Nothing was charged. Ask its owner for the right to write the file and its folder."
+                raise BadLedger(f"{ledger}, or its journal beside it, cannot be written", hint) from error
+            case sqlite3.SQLITE_FULL | sqlite3.SQLITE_IOERR:
+                hint = "See to the disk; then look with `hushtable ledger show` whether it was charged."
+                raise BadLedger(f"the disk failed under {ledger}, or is full", hint) from error
+            case _:
+                raise InternalError(f"SQLite refused a step of {ledger} ({error})") from error

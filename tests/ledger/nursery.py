@@ -1,0 +1,71 @@
+"""Starts publishers: a real process each, in a few milliseconds, forked from one that has no threads.
+
+It reads lines `task<tab>ledger<tab>report` and answers each with the process id of the child that does the
+task. The child appends to the file `report` what it was told, as it was told.
+"""
+
+import os
+import signal
+import sqlite3  # noqa: F401 - loaded once, before the forks
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from hushtable.errors import BadLedger, BudgetExceeded
+from hushtable.ledger.ledger import Ledger
+
+Tell = Callable[[str], None]
+
+
+def create(path: Path, tell: Tell) -> None:
+    try:
+        Ledger.create(path, epsilon=1, about=f"made by {os.getpid()}")
+        tell(f"created {os.getpid()}")
+    except BadLedger as error:
+        tell("refused" if "exists already" in str(error) else f"unexpected {error}")
+
+
+def charge_a_fifth(path: Path, tell: Tell) -> None:
+    try:
+        tell(f"charged {Ledger.open(path).charge('1/5', what='a fifth')}")
+    except BudgetExceeded:
+        tell("refused")
+
+
+def charge_without_end(path: Path, tell: Tell) -> None:
+    ledger = Ledger.open(path)
+    while True:
+        try:
+            number = ledger.charge("1/1000", what=f"by {os.getpid()}")
+        except BudgetExceeded:
+            continue
+        tell(f"charged {number}")
+        ledger.finish(number, digest=f"of {number}")
+        tell(f"finished {number}")
+
+
+TASKS = {task.__name__: task for task in (create, charge_a_fifth, charge_without_end)}
+
+
+def main() -> None:
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the dead are not waited for
+    while line := sys.stdin.readline():
+        task, path, report = line.rstrip("\n").split("\t")
+        child = os.fork()
+        if child == 0:
+            handle = os.open(report, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+
+            def tell(text: str, handle: int = handle) -> None:
+                os.write(handle, f"{text}\n".encode())
+
+            try:
+                TASKS[task](Path(path), tell)
+            except BaseException as error:
+                tell(f"unexpected {error!r}")
+            finally:
+                os._exit(0)
+        print(child, flush=True)
+
+
+if __name__ == "__main__":
+    main()
