@@ -1,0 +1,89 @@
+"""How a release looks: as text, and as a small table in a notebook.
+
+Promise: the guarantee is always in sight, and text from the file is never taken for markup.
+"""
+
+from __future__ import annotations
+
+from html import escape
+from math import log10
+from typing import TYPE_CHECKING
+
+from hushtable.domain.kinds import plain
+from hushtable.release.layout import schema_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from hushtable.release.record import Release
+
+_SHOWN_COLUMNS = 12
+_SHOWN_ROWS = 10
+_TYPES = {"string": "text", "double": "float64", "date32[day]": "date", "timestamp[us]": "timestamp"}
+
+
+def text(release: Release) -> str:
+    """Return a few lines on what the release is."""
+    lines = [f"Release {_title(release)}", f"  {release.guarantee}"]
+    lines += [f"  {name + ':':9}{said}" for name, said in _facts(release).items()]
+    return "\n".join(lines)
+
+
+def html(release: Release) -> str:
+    """Return the same with the first rows, for a notebook."""
+    head = release.to_arrow().slice(0, _SHOWN_ROWS)
+    names = "".join(f"<th>{escape(name)}</th>" for name in head.column_names)
+    rows = "".join(
+        f"<tr>{''.join(f'<td>{escape(_cell(value))}</td>' for value in row.values())}</tr>"
+        for row in head.to_pylist()
+    )
+    more = len(release) - head.num_rows
+    facts = "<br>".join(f"{escape(name)}: {escape(said)}" for name, said in _facts(release).items())
+    return (
+        f"<div><p><b>Release {escape(_title(release))}</b><br>{escape(release.guarantee)}</p>"
+        f"<table><thead><tr>{names}</tr></thead><tbody>{rows}</tbody></table>"
+        f"<p>{f'and {more:,} more rows<br>' if more else ''}{facts}</p></div>"
+    )
+
+
+def _title(release: Release) -> str:
+    title, name = release.domain.title, release.path.name
+    return f"{title!r} ({name})" if title else name
+
+
+def _facts(release: Release) -> dict[str, str]:
+    """Return what is worth knowing at a glance."""
+    terms, cells = release.terms, release.domain.cells_total
+    m = f"{cells:,}" if cells < 10**15 else f"about 10^{log10(cells):.1f}"
+    facts = {"rows": f"{len(release):,} of {m} cells", "summary": _summary(release)}
+    if terms.total is not None:
+        facts["total"] = f"{terms.total:,}, noisy, for epsilon = {plain(terms.total_epsilon)} of it"
+    return facts | {"columns": _columns(schema_of(release.domain))}
+
+
+def _summary(release: Release) -> str:
+    """Return the method, what its rows met, and the settings that they do not show."""
+    terms, said = release.terms, [type(release.summary).__name__]
+    for name in ("cutoff", "threshold"):
+        value = getattr(terms, name)
+        said += [f"{name} {_number(value)}"] if value is not None else []
+    if (size := getattr(terms.method, "size", None)) is not None:
+        said.append(f"size {size:,}")
+    if not getattr(terms.method, "two_sided", True):
+        said.append("positive counts only")
+    return ", ".join(said + [f"chosen by rule {terms.rule}"] * (terms.rule is not None))
+
+
+def _columns(schema: pa.Schema) -> str:
+    fields = [f"{field.name} {_TYPES.get(str(field.type), field.type)}" for field in schema]
+    if len(fields) > _SHOWN_COLUMNS:
+        fields = [*fields[: _SHOWN_COLUMNS - 3], f"{len(fields) - _SHOWN_COLUMNS + 1} more", *fields[-2:]]
+    return ", ".join(fields)
+
+
+def _cell(value: object) -> str:
+    return _number(value) if isinstance(value, float) else str(value)
+
+
+def _number(value: float) -> str:
+    return f"{value:.10g}"

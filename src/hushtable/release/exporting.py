@@ -1,0 +1,95 @@
+"""A release as CSV, JSON or Arrow, with labels, for tools that want another file.
+
+Promise: the same rows in the same order with the same values; categories that have labels get another column
+`<name>_label` behind them. The file appears whole or not at all. It holds rows alone: the guarantee and the
+settings stay with the release.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import date
+from os import PathLike
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from hushtable.domain.attributes import Categories
+from hushtable.errors import BadOutput
+from hushtable.release.placing import new_file
+from hushtable.release.record import Release
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_ROWS_AT_ONCE = 1 << 16
+
+
+def export_release(release: Release, path: str | PathLike[str], *, overwrite: bool = False) -> None:
+    """Write a release as the file that the end of `path` names: .csv, .json, .jsonl or .arrow."""
+    kind = Path(path).suffix.lower()
+    if kind not in _WRITERS:
+        hint = f"Give it a name that ends in {', '.join(_WRITERS)}."
+        raise BadOutput("its name does not say which format it is to have", hint, file=str(path))
+    with new_file(Path(path), overwrite=overwrite) as file:
+        _WRITERS[kind](labelled(release), file)
+
+
+def labelled(release: Release) -> pa.Table:
+    """Return the rows with a column of labels behind each attribute that has them."""
+    import pyarrow as pa
+
+    rows = release.to_arrow()
+    for place, attribute in reversed(list(enumerate(release.domain.attributes))):
+        values = attribute.values
+        if isinstance(values, Categories) and values.labels is not None:
+            labels = pa.array(values.labels, type=pa.string()).take(pa.array(release.codes[:, place]))
+            name = f"{attribute.name}_label"
+            while name in rows.column_names:
+                name += "_"
+            rows = rows.add_column(place + 1, pa.field(name, pa.string(), nullable=False), labels)
+    return rows
+
+
+def _csv(rows: pa.Table, file: IO[bytes]) -> None:
+    from pyarrow import csv
+
+    csv.write_csv(rows, file)
+
+
+def _arrow(rows: pa.Table, file: IO[bytes]) -> None:
+    import pyarrow as pa
+
+    with pa.ipc.new_file(file, rows.schema) as writer:
+        writer.write_table(rows)
+
+
+def _json_lines(rows: pa.Table, file: IO[bytes]) -> None:
+    for batch in rows.to_batches(max_chunksize=_ROWS_AT_ONCE):
+        text = "".join(_object(row) + "\n" for row in batch.to_pylist())
+        file.write(text.encode())
+
+
+def _json(rows: pa.Table, file: IO[bytes]) -> None:
+    file.write(b"[")
+    mark = "\n"
+    for batch in rows.to_batches(max_chunksize=_ROWS_AT_ONCE):
+        text = ",\n".join(_object(row) for row in batch.to_pylist())
+        if text:
+            file.write((mark + text).encode())
+            mark = ",\n"
+    file.write(b"\n]\n")
+
+
+def _object(row: dict[str, Any]) -> str:
+    """Return a row as a JSON object; times as ISO text."""
+    said = {name: value.isoformat() if isinstance(value, date) else value for name, value in row.items()}
+    return json.dumps(said, ensure_ascii=False, allow_nan=False)
+
+
+_WRITERS: dict[str, Callable[[pa.Table, IO[bytes]], None]] = {
+    ".csv": _csv,
+    ".json": _json,
+    ".jsonl": _json_lines,
+    ".arrow": _arrow,
+}

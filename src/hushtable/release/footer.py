@@ -1,0 +1,213 @@
+"""The footer of a release: its terms as JSON.
+
+Promise: equal terms give equal bytes (sorted keys, no spaces, ASCII) and are read back as equal terms. A
+footer that does not describe a release is one `BadRelease`. Keys that are not known are passed over.
+Format: docs/format.md.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import zlib
+from collections.abc import Mapping
+from dataclasses import fields
+from fractions import Fraction
+from typing import Any, NoReturn
+
+from hushtable.domain.domain import Domain
+from hushtable.domain.measure import Measure, Unit
+from hushtable.errors import BadRelease, HushtableError, shown
+from hushtable.exact.rationals import as_fraction
+from hushtable.methods.settings import (
+    Everything,
+    Filter,
+    FilterPriority,
+    FilterThreshold,
+    Method,
+    Priority,
+    Threshold,
+)
+from hushtable.release.terms import Terms
+
+FORMAT = 1
+KEY = "hushtable"
+DOMAIN_KEY = "hushtable.domain"
+
+_LARGEST_PLAIN_DOMAIN = 1 << 22  # characters; a longer footer slows every tool that opens the file
+_METHODS: dict[str, type[Method]] = {
+    "everything": Everything,
+    "filter": Filter,
+    "threshold": Threshold,
+    "priority": Priority,
+    "filter-threshold": FilterThreshold,
+    "filter-priority": FilterPriority,
+}
+_DAMAGED = "Get the file again from where it was published, or ask who made it."
+
+
+def entries_of(terms: Terms) -> dict[str, str]:
+    """Return the entries of the footer: the terms, and beside them the domain if it is long."""
+    document = {
+        "format": FORMAT,
+        "version": terms.version,
+        "guarantee": terms.guarantee,
+        "domain_digest": terms.domain.digest,
+        "measure": _measure_table(terms.measure),
+        "rows_are_units": terms.rows_are_units,
+        "where": terms.where,
+        "query": terms.query,
+        "epsilon": str(terms.epsilon),
+        "total_epsilon": str(terms.total_epsilon),
+        "sensitivity": str(terms.sensitivity),
+        "structure": terms.structure,
+        "summary": _summary_table(terms.method),
+        "rule": terms.rule,
+        "cutoff": terms.cutoff,
+        "threshold": terms.threshold,
+        "total": None if terms.total is None else str(terms.total),
+    }
+    domain = _json(terms.domain.to_dict())
+    if len(domain) <= _LARGEST_PLAIN_DOMAIN:
+        return {KEY: _json(document | {"domain": terms.domain.to_dict()})}
+    packed = base64.b64encode(zlib.compress(domain.encode("ascii"), level=1)).decode("ascii")
+    return {KEY: _json(document), DOMAIN_KEY: packed}
+
+
+def terms_of(entries: Mapping[bytes, bytes]) -> Terms:
+    """Return the terms that the entries of a footer describe, or raise `BadRelease`."""
+    document = _object(_read(entries.get(KEY.encode(), b"")), "it")
+    version = document.get("format")
+    if type(version) is not int or version < 1:
+        _refuse(f"its format is {shown(version)}")
+    if version > FORMAT:
+        fact = f"it has format {version}, and this version of hushtable knows formats up to {FORMAT}"
+        raise BadRelease(fact, "Upgrade: pip install --upgrade hushtable.")
+    try:
+        return _terms(document, entries)
+    except BadRelease:
+        raise
+    except HushtableError as error:
+        _refuse(f"its footer describes no release: {str(error).removesuffix('.')}")
+
+
+def _terms(document: Mapping[str, Any], entries: Mapping[bytes, bytes]) -> Terms:
+    """Return the terms of a document of the current format."""
+    domain = Domain.from_dict(document["domain"] if "domain" in document else _unpacked(entries))
+    if domain.digest != _get(document, "domain_digest", str):
+        _refuse("its domain does not have the digest that it states")
+    total = _get(document, "total", str | None)
+    return Terms(
+        domain=domain,
+        measure=_measure(_object(_get(document, "measure"), "its measure")),
+        rows_are_units=_get(document, "rows_are_units", bool),
+        where=_get(document, "where", str | None),
+        query=_get(document, "query", str | None),
+        epsilon=as_fraction(_get(document, "epsilon", str), name="epsilon"),
+        total_epsilon=as_fraction(_get(document, "total_epsilon", str), name="total_epsilon"),
+        sensitivity=_whole(_get(document, "sensitivity", str), "sensitivity"),
+        structure=_get(document, "structure", str),
+        method=_method(_object(_get(document, "summary"), "its summary")),
+        rule=_get(document, "rule", str | None),
+        cutoff=_float(document, "cutoff"),
+        threshold=_float(document, "threshold"),
+        total=None if total is None else _whole(total, "total"),
+        version=_get(document, "version", str),
+    )
+
+
+def _measure_table(measure: Measure) -> dict[str, Any]:
+    unit = measure.unit
+    return {
+        "count_column": measure.count_column,
+        "sum_column": measure.sum_column,
+        "clamp": None if measure.clamp is None else list(measure.clamp),
+        "unit": None if unit is None else {"column": unit.column, "max_rows": unit.max_rows},
+    }
+
+
+def _measure(table: Mapping[str, Any]) -> Measure:
+    unit = None
+    if _get(table, "unit") is not None:
+        said = _object(table["unit"], "its unit")
+        unit = Unit(_get(said, "column", str), max_rows=_get(said, "max_rows", int))
+    return Measure(
+        count_column=_get(table, "count_column", str | None),
+        sum_column=_get(table, "sum_column", str | None),
+        clamp=_get(table, "clamp"),
+        unit=unit,
+    )
+
+
+def _summary_table(method: Method) -> dict[str, Any]:
+    (name,) = (name for name, kind in _METHODS.items() if isinstance(method, kind))
+    settings = {field.name: getattr(method, field.name) for field in fields(method)}
+    exact = {key: str(value) if isinstance(value, Fraction) else value for key, value in settings.items()}
+    return {"name": name} | exact
+
+
+def _method(table: Mapping[str, Any]) -> Method:
+    name = _get(table, "name", str)
+    if name not in _METHODS:
+        _refuse(f"its summary is {shown(name)}, which this version of hushtable does not know")
+    settings = {}
+    for field in fields(_METHODS[name]):
+        kind = {"size": int, "cutoff": str, "threshold": str}.get(field.name, bool)
+        settings[field.name] = _get(table, field.name, kind | None if field.default is None else kind)
+    return _METHODS[name](**settings)
+
+
+def _json(document: object) -> str:
+    return json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def _read(text: bytes) -> object:
+    try:
+        return json.loads(text, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        _refuse("its footer is not JSON")
+
+
+def _unpacked(entries: Mapping[bytes, bytes]) -> dict[str, Any]:
+    """Return the description of a domain that is kept beside the terms."""
+    try:
+        text = zlib.decompress(base64.b64decode(entries.get(DOMAIN_KEY.encode(), b""), validate=True))
+    except (binascii.Error, zlib.error):
+        _refuse("its domain is absent or damaged")
+    return _object(_read(text), "its domain")
+
+
+def _object(value: object, what: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        _refuse(f"{what} is {shown(value)} where the footer should describe it")
+    return value
+
+
+def _get(table: Mapping[str, Any], key: str, kind: Any = object) -> Any:
+    """Return an entry of the given type; true is no number."""
+    if key not in table:
+        _refuse(f"its footer has no `{key}`")
+    value = table[key]
+    if not isinstance(value, kind) or (isinstance(value, bool) and kind not in (bool, object)):
+        _refuse(f"its `{key}` is {shown(value)}")
+    return value
+
+
+def _whole(text: str, name: str) -> int:
+    exact = as_fraction(text, name=name)
+    if exact.denominator != 1:
+        _refuse(f"its `{name}` is {shown(text)}")
+    return int(exact)
+
+
+def _float(table: Mapping[str, Any], key: str) -> float | None:
+    value = _get(table, key, float | int | None)
+    try:
+        return None if value is None else float(value)
+    except OverflowError:
+        _refuse(f"its `{key}` is {shown(value)}")
+
+
+def _refuse(fact: str) -> NoReturn:
+    raise BadRelease(fact, _DAMAGED)

@@ -1,0 +1,162 @@
+"""A release, as a recipient opens it.
+
+Promise: what is printed, returned and displayed comes from the file alone, and only from a file that is whole
+and says what it is; anything else is one `BadRelease`.
+Cost: opening reads the footer; rows are read when they are first asked for, and kept.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.domain.domain import Domain
+from hushtable.errors import MissingPackage
+from hushtable.methods.settings import Method
+from hushtable.release import display
+from hushtable.release.coding import codes_of
+from hushtable.release.placing import check_output
+from hushtable.release.reading import Head, naming, read_head, read_rows
+from hushtable.release.terms import Terms
+from hushtable.release.writing import write_release
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+__all__ = ["Release", "Terms", "check_output", "open_release", "write_release"]
+
+
+class Release:
+    """A published table: rows, and the terms on which they were published. Made by `open`.
+
+    >>> import hushtable as ht
+    >>> ht.Release.guarantee.__doc__
+    'One plain sentence: who is protected, against what, and how well.'
+    """
+
+    def __init__(self, path: Path, head: Head) -> None:
+        self.path, self.terms = path, head.terms
+        self._head = head
+
+    def __len__(self) -> int:
+        return self._head.rows
+
+    def __repr__(self) -> str:
+        return display.text(self)
+
+    def _repr_html_(self) -> str:
+        return display.html(self)
+
+    @property
+    def domain(self) -> Domain:
+        """What a cell is."""
+        return self.terms.domain
+
+    @property
+    def guarantee(self) -> str:
+        """One plain sentence: who is protected, against what, and how well."""
+        return self.terms.guarantee
+
+    @property
+    def epsilon(self) -> Fraction:
+        """All of the epsilon that this release cost."""
+        return self.terms.epsilon
+
+    @property
+    def rate(self) -> Fraction:
+        """The rate of the noise in a cell: its epsilon divided by the sensitivity."""
+        return self.terms.rate
+
+    @property
+    def summary(self) -> Method:
+        """The method that chose the rows, with its settings."""
+        return self.terms.method
+
+    @property
+    def cutoff(self) -> float | None:
+        """The least size of a published count, if there was one."""
+        return self.terms.cutoff
+
+    @property
+    def threshold(self) -> float | None:
+        """The size below which counts were sampled, if they were."""
+        return self.terms.threshold
+
+    @property
+    def noisy_total(self) -> int | None:
+        """The noisy sum over all cells, if it was bought."""
+        return self.terms.total
+
+    @cached_property
+    def _table(self) -> pa.Table:
+        return read_rows(self.path, self._head)
+
+    def to_arrow(self) -> pa.Table:
+        """Return the rows as a pyarrow Table."""
+        return self._table
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the rows as a pandas DataFrame; dates become datetime64."""
+        try:
+            import pandas  # noqa: F401
+        except ImportError:
+            raise MissingPackage("to_pandas", "pandas") from None
+        return self._table.to_pandas(date_as_object=False)
+
+    def to_polars(self) -> pl.DataFrame:
+        """Return the rows as a Polars DataFrame."""
+        try:
+            import polars as pl
+        except ImportError:
+            raise MissingPackage("to_polars", "polars") from None
+        return pl.DataFrame(self._table)
+
+    @cached_property
+    def codes(self) -> NDArray[np.int64]:
+        """The codes of the rows' cells, of shape (rows, attributes), in ascending order."""
+        with naming(self.path):
+            return _frozen(codes_of(self.domain, self._table))
+
+    @cached_property
+    def counts(self) -> NDArray[np.int64]:
+        """The noisy counts."""
+        return _frozen(self._table.column("count").to_numpy())
+
+    @cached_property
+    def weights(self) -> NDArray[np.float64]:
+        """The weights: sums of them estimate sums of the table."""
+        return _frozen(self._table.column("weight").to_numpy())
+
+
+def open_release(path: str | PathLike[str]) -> Release:
+    """Open a release file; its rows are read when they are first asked for.
+
+    ================================================  ============
+    case                                              result
+    ================================================  ============
+    no such file, another kind of file                `BadRelease`
+    cut off, damaged or changed after publication     `BadRelease`
+    a newer format                                    `BadRelease`
+    ================================================  ============
+
+    >>> import hushtable as ht
+    >>> ht.open("commute.parquet")
+    Traceback (most recent call last):
+        ...
+    hushtable.errors.BadRelease: commute.parquet: there is no such file. Check the path.
+    """
+    return Release(Path(path), read_head(Path(path)))
+
+
+def _frozen(array: NDArray[Any]) -> NDArray[Any]:
+    """Return the array; nobody can write to it any more."""
+    array.setflags(write=False)
+    return array

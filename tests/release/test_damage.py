@@ -1,0 +1,193 @@
+"""Files that are no release, or no whole one: always `BadRelease`, never another error or other values."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import hushtable as ht
+from hushtable.errors import BadRelease
+from hushtable.release import checksum
+from hushtable.release.footer import entries_of
+from hushtable.release.layout import schema_of
+from tests.release.examples import people, terms, write
+
+
+@pytest.fixture(scope="module")
+def whole() -> bytes:
+    with TemporaryDirectory() as folder:
+        write(Path(folder) / "x.parquet", *people())
+        return (Path(folder) / "x.parquet").read_bytes()
+
+
+def read_all(path: Path) -> None:
+    release = ht.open(path)
+    release.to_arrow()
+    assert len(release.codes) == len(release.counts) == len(release.weights) == len(release)
+
+
+def test_every_changed_byte_is_noticed(whole: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "x.parquet"
+    for place in range(len(whole)):
+        changed = bytearray(whole)
+        changed[place] ^= 1 << place % 8
+        path.write_bytes(changed)
+
+        with pytest.raises(BadRelease, match=r"^\S*x\.parquet: "):
+            read_all(path)
+
+
+def test_cuts_are_noticed(whole: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "x.parquet"
+    for length in (*range(0, len(whole), 7), *range(len(whole) - 150, len(whole))):
+        path.write_bytes(whole[:length])
+
+        with pytest.raises(BadRelease):
+            read_all(path)
+
+
+@given(data=st.data())
+def test_larger_damage_is_noticed(data: st.DataObject, whole: bytes) -> None:
+    start = data.draw(st.integers(0, len(whole)))
+    stop = data.draw(st.integers(start, len(whole)))
+    changed = whole[:start] + data.draw(st.binary(max_size=20)) + whole[stop:]
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "x.parquet"
+        path.write_bytes(changed)
+        if changed == whole:
+            read_all(path)
+        else:
+            with pytest.raises(BadRelease):
+                read_all(path)
+
+
+@given(data=st.data())
+@settings(max_examples=300)
+def test_a_forged_checksum_gives_values_or_one_error(data: st.DataObject, whole: bytes) -> None:
+    # Whoever changes a file on purpose can compute the checksums anew; then Parquet's reader meets the bytes.
+    changed = bytearray(whole)
+    places = st.integers(4, len(whole) - 9)
+    for place in data.draw(st.lists(places, min_size=1, max_size=3)):
+        changed[place] = data.draw(st.integers(0, 255))
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "x.parquet"
+        path.write_bytes(changed)
+        try:
+            with path.open("r+b") as file:
+                checksum.fill(file)
+            read_all(path)
+        except BadRelease:
+            pass
+
+
+def rewritten(path: Path, table: pa.Table, entries: dict[str, str]) -> Path:
+    """Write a file with checksums that hold, whatever else is in it."""
+    with path.open("w+b") as file:
+        with pq.ParquetWriter(file, table.schema, store_schema=False) as writer:
+            writer.write_table(table)
+            writer.add_key_value_metadata(entries | {checksum.KEY: checksum.BLANK})
+        checksum.fill(file)
+    return path
+
+
+def test_columns_of_another_domain_are_refused(tmp_path: Path) -> None:
+    made, given = people()
+    entries = entries_of(made)
+    table = pa.table({"a": [1]})
+    with pytest.raises(BadRelease, match="columns"):
+        ht.open(rewritten(tmp_path / "x.parquet", table, entries))
+
+    write(tmp_path / "y.parquet", made, given)
+    table = pq.read_table(tmp_path / "y.parquet").replace_schema_metadata(None)
+    assert len(ht.open(rewritten(tmp_path / "x.parquet", table, entries))) == 4
+    with pytest.raises(BadRelease, match="columns"):
+        ht.open(rewritten(tmp_path / "x.parquet", table.drop(["weight"]), entries))
+    nullable = table.cast(pa.schema([field.with_nullable(True) for field in table.schema]))
+    with pytest.raises(BadRelease, match="columns"):
+        ht.open(rewritten(tmp_path / "x.parquet", nullable, entries))
+
+
+def test_values_outside_the_domain_are_refused_when_codes_are_asked_for(tmp_path: Path) -> None:
+    age = ht.Domain.from_dict({"attribute": [{"name": "age", "integers": {"low": 0, "high": 9}}]})
+    made = terms(age)
+    table = pa.Table.from_arrays(
+        [pa.array([3, 10]), pa.array([1, 2]), pa.array([123.5, 123.5])], schema=schema_of(age)
+    )
+    release = ht.open(rewritten(tmp_path / "x.parquet", table, entries_of(made)))
+
+    with pytest.raises(BadRelease, match=r"x\.parquet: its column 'age' holds values"):
+        release.codes  # noqa: B018
+
+
+def test_a_table_made_of_a_release_is_none(tmp_path: Path) -> None:
+    write(tmp_path / "x.parquet", *people())
+    table = pq.read_table(tmp_path / "x.parquet")
+    assert b"hushtable" in table.schema.metadata
+    pq.write_table(table.slice(1), tmp_path / "y.parquet")
+    pq.write_table(ht.open(tmp_path / "x.parquet").to_arrow(), tmp_path / "z.parquet")
+
+    with pytest.raises(BadRelease, match="changed after it was published"):
+        ht.open(tmp_path / "y.parquet")
+    with pytest.raises(BadRelease, match="not a whole release"):
+        ht.open(tmp_path / "z.parquet")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "it is empty"),
+        (b"home,work\n1,2\n", "not a Parquet file"),
+        (b"PAR1", "cut off"),
+        (b"PAR1PAR1", "cut off"),
+        (b"PAR1" + bytes(4) + b"PAR1", "not a whole release"),
+        (b"PAR1" + b"\xff" * 4 + b"PAR1", "cut off"),
+    ],
+)
+def test_other_files(content: bytes, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "x.parquet"
+    path.write_bytes(content)
+
+    with pytest.raises(BadRelease, match=message):
+        ht.open(path)
+
+
+def test_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(BadRelease, match="there is no such file"):
+        ht.open(tmp_path / "absent.parquet")
+    with pytest.raises(BadRelease, match="cannot be read: Is a directory"):
+        ht.open(tmp_path)
+    with pytest.raises(BadRelease, match="cannot be read"):
+        ht.open("a\0b")
+
+
+def test_a_file_that_was_replaced_meanwhile_is_noticed(tmp_path: Path) -> None:
+    path = tmp_path / "x.parquet"
+    made, given = people()
+    write(path, made, given)
+    release = ht.open(path)
+    write(path, *people(epsilon=made.epsilon * 2), overwrite=True)
+
+    with pytest.raises(BadRelease, match="Open it again"):
+        release.to_arrow()
+    os.unlink(path)
+    with pytest.raises(BadRelease, match="no such file"):
+        release.to_arrow()
+
+
+def test_rows_stay_once_they_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "x.parquet"
+    made, given = people()
+    write(path, made, given)
+    release = ht.open(path)
+    release.to_arrow()
+    os.unlink(path)
+
+    assert np.array_equal(release.codes, given.codes)

@@ -1,0 +1,244 @@
+"""Terms as JSON: canonical, complete, read back equal; anything else is `BadRelease`."""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import hushtable as ht
+from hushtable.errors import BadRelease
+from hushtable.release import footer
+from hushtable.release.footer import entries_of, terms_of
+from hushtable.release.record import Terms
+from tests.release.examples import people, random_terms, terms, write
+
+
+def encoded(entries: dict[str, str]) -> dict[bytes, bytes]:
+    return {key.encode(): value.encode("ascii") for key, value in entries.items()}
+
+
+def document(made: Terms) -> dict[str, Any]:
+    return dict(json.loads(entries_of(made)["hushtable"]))
+
+
+def read(said: object) -> Terms:
+    return terms_of({b"hushtable": json.dumps(said).encode()})
+
+
+@given(made=random_terms())
+def test_terms_are_read_back(made: Terms) -> None:
+    entries = entries_of(made)
+
+    assert terms_of(encoded(entries)) == made
+    assert entries_of(terms_of(encoded(entries))) == entries
+
+
+def test_json_is_canonical_and_exact() -> None:
+    text = entries_of(terms(where="größer > 3"))["hushtable"]
+    said = json.loads(text)
+
+    assert text == json.dumps(said, sort_keys=True, separators=(",", ":"))
+    assert text.isascii()
+    assert (said["format"], said["epsilon"], said["total_epsilon"]) == (1, "1/10", "1/500")
+    assert (said["sensitivity"], said["total"], said["cutoff"]) == ("1", "10023", 20.0)
+    assert said["summary"] == {"name": "filter-priority", "cutoff": "20", "size": 1000, "two_sided": True}
+
+
+def test_the_keys_are_those_of_the_specification() -> None:
+    # A new key is a new fact that leaves the building: think, then write it into docs/format.md.
+    page = (Path(__file__).parents[2] / "docs" / "format.md").read_text(encoding="utf-8")
+    said = document(terms())
+
+    assert sorted(said) == [
+        "cutoff",
+        "domain",
+        "domain_digest",
+        "epsilon",
+        "format",
+        "guarantee",
+        "measure",
+        "query",
+        "rows_are_units",
+        "rule",
+        "sensitivity",
+        "structure",
+        "summary",
+        "threshold",
+        "total",
+        "total_epsilon",
+        "version",
+        "where",
+    ]
+    assert [key for key in [*said, *said["measure"], *said["summary"]] if f"`{key}`" not in page] == []
+
+
+def test_a_long_domain_is_packed_beside_the_terms(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    made, given = people()
+    monkeypatch.setattr(footer, "_LARGEST_PLAIN_DOMAIN", 100)
+    write(tmp_path / "x.parquet", made, given)
+    metadata = pq.read_metadata(tmp_path / "x.parquet").metadata
+
+    assert "domain" not in json.loads(metadata[b"hushtable"])
+    packed = zlib.decompress(base64.b64decode(metadata[b"hushtable.domain"]))
+    assert json.loads(packed) == made.domain.to_dict()
+    assert ht.open(tmp_path / "x.parquet").terms == made
+
+
+def test_long_means_above_four_mebibytes() -> None:
+    label = "x" * 2**20
+    for labels, packed in ((3, False), (4, True)):
+        said = {
+            "name": "a",
+            "categories": {"values": list("abcd"), "labels": [label] * labels + [""] * (4 - labels)},
+        }
+        made = terms(ht.Domain.from_dict({"attribute": [said]}))
+
+        assert ("hushtable.domain" in entries_of(made)) is packed
+        assert terms_of(encoded(entries_of(made))) == made
+
+
+@pytest.mark.parametrize("packed", [b"", b"AAAA", b"no base64!", base64.b64encode(zlib.compress(b"[]"))])
+def test_a_damaged_packed_domain_is_refused(packed: bytes) -> None:
+    said = document(terms())
+    del said["domain"]
+
+    with pytest.raises(BadRelease):
+        terms_of({b"hushtable": json.dumps(said).encode(), b"hushtable.domain": packed})
+
+
+def test_unknown_keys_are_passed_over() -> None:
+    said = document(terms())
+    said["further"] = said["measure"]["further"] = said["summary"]["further"] = {"a": [1]}
+
+    assert read(said) == terms()
+
+
+def test_a_newer_format_asks_for_an_upgrade() -> None:
+    with pytest.raises(BadRelease, match=r"format 2, .* up to 1\. Upgrade: pip install --upgrade hushtable"):
+        read({"format": 2})
+
+
+def test_a_whole_number_is_a_float_too() -> None:
+    assert read(document(terms()) | {"cutoff": 20}) == terms()
+
+
+CHANGES: list[tuple[str, object]] = [
+    ("format", None),
+    ("format", True),
+    ("format", 0),
+    ("format", "1"),
+    ("domain", {}),
+    ("domain", []),
+    ("domain_digest", "0" * 64),
+    ("domain_digest", None),
+    ("measure", None),
+    ("measure", {}),
+    ("measure", {"count_column": 1, "sum_column": None, "clamp": None, "unit": None}),
+    ("measure", {"count_column": None, "sum_column": "a", "clamp": [9, 1], "unit": None}),
+    ("measure", {"count_column": None, "sum_column": None, "clamp": None, "unit": 7}),
+    ("measure", {"count_column": None, "sum_column": None, "clamp": None, "unit": {"column": "a"}}),
+    (
+        "measure",
+        {"count_column": None, "sum_column": None, "clamp": None, "unit": {"column": "a", "max_rows": True}},
+    ),
+    ("rows_are_units", 1),
+    ("where", 3),
+    ("epsilon", 0.1),
+    ("epsilon", "0"),
+    ("epsilon", "-1"),
+    ("epsilon", "1/0"),
+    ("epsilon", "1/900"),
+    ("epsilon", "9" * 4000),
+    ("epsilon", "nan"),
+    ("total_epsilon", "0"),
+    ("total_epsilon", "1/10"),
+    ("sensitivity", "2"),
+    ("sensitivity", "1/2"),
+    ("sensitivity", 1),
+    ("structure", "tree"),
+    ("summary", {"name": "sketch"}),
+    ("summary", {"name": "priority", "size": None, "two_sided": True}),
+    ("summary", {"name": "priority", "size": 0, "two_sided": True}),
+    ("summary", {"name": "priority", "size": 10, "two_sided": "yes"}),
+    ("summary", {"name": "filter", "size": 10, "cutoff": "3", "two_sided": True}),
+    (
+        "summary",
+        {"name": "filter-threshold", "size": 1, "cutoff": None, "threshold": None, "two_sided": True},
+    ),
+    ("summary", {"name": ["filter"]}),
+    ("rule", []),
+    ("cutoff", "20"),
+    ("cutoff", True),
+    ("cutoff", -1.0),
+    ("threshold", 10**400),
+    ("threshold", float("nan")),
+    ("threshold", float("inf")),
+    ("total", 10023),
+    ("total", None),
+    ("total", "1.5"),
+    ("version", None),
+]
+
+
+@pytest.mark.parametrize(("key", "value"), CHANGES, ids=lambda part: str(part)[:60])
+def test_a_footer_that_describes_no_release_is_refused(key: str, value: object) -> None:
+    with pytest.raises(BadRelease):
+        read(document(terms()) | {key: value})
+
+
+@pytest.mark.parametrize("key", sorted(set(document(terms())) - {"guarantee"}))
+def test_a_footer_without_a_key_is_refused(key: str) -> None:
+    said = document(terms())
+    del said[key]
+
+    with pytest.raises(BadRelease):
+        read(said)
+
+
+@pytest.mark.parametrize(
+    "text", [b"", b"{", b"[]", b"null", b"\xff", b"[" * 100_000, b'{"format":' + b"9" * 5000]
+)
+def test_what_is_no_json_is_refused(text: bytes) -> None:
+    with pytest.raises(BadRelease):
+        terms_of({b"hushtable": text})
+
+
+json_values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=5)
+    | st.sampled_from(["1/2", "0"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+@given(data=st.data())
+@settings(max_examples=300)
+def test_any_change_is_refused_or_read(data: st.DataObject) -> None:
+    said = document(terms())
+    place: Any = said
+    while True:
+        keys = list(place) if isinstance(place, dict) else list(range(len(place)))
+        key = data.draw(st.sampled_from(keys))
+        if not isinstance(place[key], dict | list) or not place[key] or data.draw(st.booleans()):
+            break
+        place = place[key]
+    change: Callable[[], Any] = data.draw(st.sampled_from([lambda: None, lambda: place.pop(key)]))
+    if change() is None:
+        place[key] = data.draw(json_values)
+
+    with suppress(BadRelease):
+        read(said)

@@ -1,0 +1,130 @@
+"""Terms: what is checked, the noise they imply, and the sentence that says who is protected."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from hushtable.domain.attributes import Attribute, Integers
+from hushtable.domain.domain import Domain
+from hushtable.domain.measure import Measure, Unit
+from hushtable.errors import BadRelease
+from hushtable.methods.settings import Filter
+from tests.release.examples import terms
+
+UNIT = Measure(unit=Unit("person_id", max_rows=3))
+
+
+def test_the_rate_is_what_the_cells_got() -> None:
+    made = terms(measure=UNIT)
+
+    assert made.sensitivity == 3
+    assert made.rate == (Fraction(1, 10) - Fraction(1, 500)) / 3
+    assert made.total_rate == Fraction(1, 500) / 3
+    assert terms(total=None, total_epsilon=Fraction(0)).total_rate is None
+
+
+PURE = "(pure differential privacy, adding or removing"
+TIMES_K = "is protected with k times that epsilon."
+PREPARED = "what one person adds to that table is not bounded by this release."
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        (
+            {},
+            f"Each row is protected with epsilon = 0.1 {PURE} one row); a person with k rows {TIMES_K}",
+        ),
+        (
+            {"measure": UNIT, "epsilon": Fraction(1, 3)},
+            "Each person_id (all rows with one value of that column, of which at most 3 count) "
+            f"is protected with epsilon = 1/3 {PURE} all rows of one person_id).",
+        ),
+        (
+            {"measure": Measure(count_column="S000")},
+            "Each counted person (one unit of column S000) "
+            f"is protected with epsilon = 0.1 {PURE} one person); a person counted k times {TIMES_K}",
+        ),
+        (
+            {"measure": Measure(sum_column="amount", clamp=(-5, 100))},
+            "Each row (its amount clamped to -5..100) "
+            f"is protected with epsilon = 0.1 {PURE} one row); a person with k rows {TIMES_K}",
+        ),
+        (
+            {"measure": Measure(sum_column="amount", clamp=(0, 9), unit=Unit("id", max_rows=1))},
+            "Each id (all rows with one value of that column, of which at most 1 count, their amount "
+            f"clamped to 0..9) is protected with epsilon = 0.1 {PURE} all rows of one id).",
+        ),
+        (
+            {"rows_are_units": True, "query": "SELECT 1"},
+            "Each row (of the owner's prepared table, a query) "
+            f"is protected with epsilon = 0.1 {PURE} one row); {PREPARED}",
+        ),
+        (
+            {"rows_are_units": True, "measure": UNIT},
+            "Each person_id (all rows of the owner's prepared table with one value of that column, "
+            "of which at most 3 count) "
+            f"is protected with epsilon = 0.1 {PURE} all rows of one person_id); {PREPARED}",
+        ),
+        (
+            {"rows_are_units": True, "measure": Measure(count_column="n")},
+            "Each counted person (one unit of column n of the owner's prepared table) "
+            f"is protected with epsilon = 0.1 {PURE} one person); {PREPARED}",
+        ),
+    ],
+)
+def test_the_guarantee_says_who_is_protected(changes: dict[str, Any], sentence: str) -> None:
+    assert terms(**changes).guarantee == sentence
+
+
+def test_the_guarantee_owns_up_to_rules_that_stop_a_release() -> None:
+    age = Attribute(name="age", values=Integers(low=0, high=9), outside="error")
+    made = terms(Domain(attributes=(age,)))
+
+    assert made.guarantee.endswith(
+        " It does not cover that a release appeared at all: the owner stops at rows that break a rule of age."
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"epsilon": Fraction(0), "total_epsilon": Fraction(0), "total": None}, "epsilon"),
+        ({"epsilon": 0.1}, "must be an exact number"),
+        ({"total_epsilon": Fraction(1, 10)}, "less than all"),
+        ({"total_epsilon": Fraction(-1)}, "0 or more"),
+        ({"total": None}, "noisy total"),
+        ({"total_epsilon": Fraction(0)}, "noisy total"),
+        ({"total": True}, "total is True"),
+        ({"total": 1.0}, "whole number"),
+        ({"sensitivity": 2}, "up to 1"),
+        ({"measure": UNIT, "sensitivity": 1}, "up to 3"),
+        ({"structure": "tree"}, "structure is 'tree'"),
+        ({"method": "filter"}, "a summary method"),
+        ({"cutoff": float("nan")}, "finite"),
+        ({"threshold": -1.0}, "0 or more"),
+        ({"threshold": 20}, "a float"),
+        ({"rows_are_units": None}, "true or false"),
+        ({"where": 3}, "text"),
+        ({"version": None}, "text"),
+        ({"epsilon": Fraction(1, 10**4000)}, "thousands of digits"),
+        ({"method": Filter(cutoff=Fraction(1, 10**4000))}, "thousands of digits"),
+    ],
+)
+def test_terms_that_do_not_fit_are_refused(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(BadRelease, match=message):
+        terms(**changes)
+
+
+def test_a_draft_of_a_domain_is_refused() -> None:
+    age = Attribute(name="age", values=Integers(low=0, high=9))
+
+    with pytest.raises(BadRelease, match="draft"):
+        terms(Domain(attributes=(age,), reviewed=False))
+
+
+def test_an_epsilon_beyond_floats_has_a_text() -> None:
+    assert "epsilon = 1000" in terms(epsilon=Fraction(10**2000, 3)).guarantee
