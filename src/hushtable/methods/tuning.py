@@ -16,6 +16,7 @@ from hushtable.exact.balls import rational_ball, working_precision
 from hushtable.exact.powers import ExponentialPowers
 from hushtable.methods.acceptance import Acceptance
 
+AUTO_CUTOFF = "auto-cutoff-1"  # the name and version of `auto_cutoff`, as a release records it
 TAU_BITS = 40  # significant bits of a threshold: exact in a float64
 
 
@@ -69,17 +70,9 @@ def cutoff_for(expected: int, *, cells: int, rate: Fraction, two_sided: bool) ->
     With cutoff 1 and all its ties where even that yields no more.
     """
     yields_more = _comparison(cells, rate)
-    if not yields_more(Acceptance(two_sided=two_sided), expected):
+    low = _largest_cutoff(expected, yields_more, two_sided)
+    if low == 0:
         return Acceptance(cutoff=1, two_sided=two_sided)
-    low, high = 1, 2
-    while yields_more(Acceptance(cutoff=high, two_sided=two_sided), expected):
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        if yields_more(Acceptance(cutoff=middle, two_sided=two_sided), expected):
-            low = middle
-        else:
-            high = middle
 
     def with_edge(share: Fraction) -> Acceptance:
         return Acceptance(cutoff=low, edge_chance=share, two_sided=two_sided)
@@ -94,6 +87,35 @@ def cutoff_for(expected: int, *, cells: int, rate: Fraction, two_sided: bool) ->
             share -= step
         step /= 2
     return with_edge(share)
+
+
+@lru_cache(maxsize=256)
+def auto_cutoff(size: int, *, cells: int, rate: Fraction, two_sided: bool) -> int:
+    """Return the smallest whole cutoff that at most a tenth of `size` empty cells reach, on average.
+
+    So at most about a tenth of the rows of a release are noise alone. The rule is `AUTO_CUTOFF`, and uses
+    public facts only: the number of cells, the size and the rate of the noise.
+
+    >>> auto_cutoff(100_000, cells=10**12, rate=Fraction(1, 10), two_sided=True)
+    185
+    """
+    return 1 + _largest_cutoff(max(1, size // 10), _comparison(cells, rate), two_sided)
+
+
+def _largest_cutoff(expected: int, yields_more: Callable[[Acceptance, int], bool], two_sided: bool) -> int:
+    """Return the largest whole cutoff that yields more than `expected` rows, 0 where none does."""
+    if not yields_more(Acceptance(two_sided=two_sided), expected):
+        return 0
+    low, high = 1, 2
+    while yields_more(Acceptance(cutoff=high, two_sided=two_sided), expected):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        if yields_more(Acceptance(cutoff=middle, two_sided=two_sided), expected):
+            low = middle
+        else:
+            high = middle
+    return low
 
 
 def _comparison(cells: int, rate: Fraction) -> Callable[[Acceptance, int], bool]:

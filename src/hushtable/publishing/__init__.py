@@ -1,0 +1,1 @@
+"""Publishing: the one flow from rows to a release."""

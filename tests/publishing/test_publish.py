@@ -1,0 +1,327 @@
+"""The one flow: what is refused before it costs anything, what is charged when, and what the file tells."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import hushtable as ht
+from hushtable.domain.attributes import Attribute, Categories, Integers
+from hushtable.domain.measure import Measure
+from hushtable.engines.counting import counted_rows
+from hushtable.exact.laws import TwoSidedGeometric
+from hushtable.methods.settings import Method
+from hushtable.noise import KeyStream
+from hushtable.publishing import publish as flow
+from hushtable.publishing.choices import choice
+from tests.harness.statistics import ALARM, fits, follows, law_at, replay
+
+DOMAIN = ht.Domain(
+    title="Commuters",
+    attributes=(
+        Attribute(name="home", values=Categories(values=("north", "south", "harbour"))),
+        Attribute(name="age", values=Integers(low=0, high=99)),
+    ),
+)
+
+
+def rows(count: int = 3000, seed: int = 1) -> pa.Table:
+    generator = np.random.default_rng(seed)
+    homes = np.array(["north", "south", "harbour"])[generator.integers(0, 3, count)]
+    return pa.table(
+        {"home": homes, "age": generator.integers(0, 100, count), "person": generator.integers(0, 500, count)}
+    )
+
+
+def publish(tmp_path: Path, data: Any = None, **settings: Any) -> ht.Release:
+    """Publish with settings that a test does not care about."""
+    chosen: dict[str, Any] = {"domain": DOMAIN, "epsilon": 1, "output": tmp_path / "out.parquet"}
+    if "summary" not in settings:
+        chosen["size"] = 50
+    return ht.publish(rows() if data is None else data, **chosen | settings)
+
+
+def test_rows_become_a_release(tmp_path: Path) -> None:
+    release = publish(tmp_path)
+
+    assert release.epsilon == 1
+    assert len(release) == 50
+    assert release.terms.rule == "auto-cutoff-1"
+    assert release.summary == ht.FilterPriority(cutoff=release.cutoff or 0, size=50)
+    assert release.terms.rate == Fraction(49, 50)
+    assert release.noisy_total is not None
+    assert abs(release.noisy_total - 3000) < 2000  # noise of rate 1/50: beyond this once in 10^17
+    assert release.to_arrow().equals(ht.open(tmp_path / "out.parquet").to_arrow())
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        ht.Everything(),
+        ht.Filter(cutoff=20),
+        ht.Filter(size=30, two_sided=False),
+        ht.Threshold(size=30),
+        ht.Priority(size=30),
+        ht.FilterThreshold(cutoff=5, threshold=40),
+        ht.FilterPriority(cutoff="2.5", size=30),
+    ],
+    ids=lambda method: type(method).__name__,
+)
+def test_every_summary_is_published(method: Method, tmp_path: Path) -> None:
+    release = publish(tmp_path, summary=method, total_share=0)
+
+    assert release.summary == method
+    assert release.noisy_total is None
+    assert release.terms.rate == 1
+    if isinstance(method, ht.Everything):
+        assert len(release) == 300
+
+
+def test_the_file_opens_everywhere_with_the_same_values(tmp_path: Path) -> None:
+    release = publish(tmp_path)
+    path = tmp_path / "out.parquet"
+    expected = release.to_arrow().to_pylist()
+
+    assert pq.read_table(path).to_pylist() == expected
+    assert pd.read_parquet(path).to_dict("records") == expected
+    assert pl.read_parquet(path).to_dicts() == expected
+    found = duckdb.connect().sql(f"SELECT * FROM '{path}'").to_arrow_table().to_pylist()
+    assert found == expected
+    assert release.to_pandas().to_dict("records") == expected
+    assert release.to_polars().to_dicts() == expected
+
+
+def footer(path: Path) -> dict[bytes, bytes]:
+    return dict(pq.read_metadata(path).metadata)
+
+
+def test_metadata_tell_nothing_of_the_input(tmp_path: Path) -> None:
+    """Releases of different rows, from different files, differ in what was drawn and in nothing else."""
+    one, two = tmp_path / "one", tmp_path / "another folder"
+    documents = []
+    for folder, count, seed in ((one, 10, 1), (two, 50_000, 2)):
+        folder.mkdir()
+        pq.write_table(rows(count, seed), folder / "rows.parquet")
+        publish(folder, folder / "rows.parquet", summary=ht.Filter(size=40))
+        documents.append(footer(folder / "out.parquet"))
+    assert documents[0].keys() == documents[1].keys()
+    drawn = {"total", "cutoff", "threshold", "sha256", "checksum"}
+    for key in documents[0]:
+        if documents[0][key] != documents[1][key]:
+            texts = [document[key] for document in documents]
+            try:
+                first, second = (json.loads(text) for text in texts)
+            except ValueError:
+                assert key != b"hushtable", key
+                assert b"sum" in key or b"sha" in key, key  # a digest of the file itself
+                continue
+            assert {name for name in first if first[name] != second[name]} <= drawn
+    shapes = []
+    for folder in (one, two):
+        meta = pq.read_metadata(folder / "out.parquet")
+        columns = [meta.row_group(0).column(place) for place in range(meta.num_columns)]
+        shapes.append(
+            (
+                meta.num_rows,
+                meta.num_row_groups,
+                meta.schema.to_arrow_schema(),
+                [(c.encodings, c.compression, c.physical_type) for c in columns],
+            )
+        )
+    assert shapes[0] == shapes[1]
+
+
+def test_rows_are_in_the_order_of_their_codes(tmp_path: Path) -> None:
+    release = publish(tmp_path)
+
+    assert np.all(np.diff(release.codes @ np.array([100, 1])) > 0)
+
+
+def test_the_ledger_is_charged_once_and_finished(tmp_path: Path) -> None:
+    ledger = ht.Ledger.create(tmp_path / "people.ledger", epsilon=1, about="people")
+
+    publish(tmp_path, epsilon="0.7", ledger=tmp_path / "people.ledger")
+
+    (entry,) = ledger.entries()
+    assert entry.epsilon == Fraction(7, 10)
+    assert entry.state == "finished"
+    import hashlib
+
+    assert entry.digest == hashlib.sha256((tmp_path / "out.parquet").read_bytes()).hexdigest()
+    with pytest.raises(ht.BudgetExceeded):
+        publish(tmp_path, epsilon="0.4", ledger=ledger, output=tmp_path / "second.parquet")
+    assert not (tmp_path / "second.parquet").exists()
+    assert ledger.spent == Fraction(7, 10)
+
+
+def test_an_overspend_is_refused_before_data_are_read(tmp_path: Path) -> None:
+    ledger = ht.Ledger.create(tmp_path / "people.ledger", epsilon=1, about="people")
+
+    with pytest.raises(ht.BudgetExceeded):
+        publish(tmp_path, tmp_path / "there is no such file.parquet", epsilon=2, ledger=ledger)
+
+
+@pytest.mark.parametrize(
+    ("settings", "error"),
+    [
+        ({"data": "nowhere.csv"}, ht.BadData),
+        ({"where": "age > avg(age)"}, ht.BadQuery),
+        ({"epsilon": 0}, ht.BadNumber),
+        ({"epsilon": "a bit"}, ht.BadNumber),
+        ({"total_share": 1}, ht.BadNumber),
+        ({"total_share": -1}, ht.BadNumber),
+        ({"size": 5, "summary": ht.Priority(size=5)}, ht.BadSettings),
+        ({"size": None}, ht.BadSettings),
+        ({"size": 0}, ht.BadNumber),
+        ({"structure": "forest"}, ht.BadChoice),
+        ({"count_column": "n", "unit": ht.Unit("person", max_rows=1)}, ht.BadSettings),
+        ({"domain": ht.Domain(attributes=DOMAIN.attributes, reviewed=False)}, ht.UnreviewedDomain),
+        ({"output": "no/such/folder/out.parquet"}, ht.HushtableError),
+    ],
+)
+def test_what_is_refused_costs_nothing(
+    settings: dict[str, Any], error: type[Exception], tmp_path: Path
+) -> None:
+    ledger = ht.Ledger.create(tmp_path / "people.ledger", epsilon=1, about="people")
+    chosen: dict[str, Any] = {"data": rows(), "domain": DOMAIN, "epsilon": 1, "size": 50, "ledger": ledger}
+    chosen |= {"output": tmp_path / "out.parquet"} | settings
+    data = chosen.pop("data")
+
+    with pytest.raises(error):
+        ht.publish(data, **chosen)
+
+    assert ledger.spent == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["people.ledger"]
+
+
+def test_an_existing_file_is_kept(tmp_path: Path) -> None:
+    ledger = ht.Ledger.create(tmp_path / "people.ledger", epsilon=5, about="people")
+    publish(tmp_path, ledger=ledger)
+    before = (tmp_path / "out.parquet").read_bytes()
+
+    with pytest.raises(ht.HushtableError, match="overwrite"):
+        publish(tmp_path, ledger=ledger)
+    assert (tmp_path / "out.parquet").read_bytes() == before
+    assert ledger.spent == 1
+
+    publish(tmp_path, ledger=ledger, overwrite=True)
+    assert (tmp_path / "out.parquet").read_bytes() != before
+    assert ledger.spent == 2
+
+
+def test_a_failure_after_the_charge_leaves_it_spent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ledger = ht.Ledger.create(tmp_path / "people.ledger", epsilon=1, about="people")
+
+    def fail(*args: object, **kwargs: object) -> None:
+        raise OSError("the disk is gone")
+
+    monkeypatch.setattr(flow, "write_release", fail)
+    with pytest.raises(OSError, match="the disk is gone"):
+        publish(tmp_path, ledger=ledger)
+
+    assert ledger.spent == 1
+    assert [entry.state for entry in ledger.entries()] == ["unfinished"]
+
+
+def test_nothing_is_drawn_before_the_charge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ledger = ht.Ledger.create(tmp_path / "people.ledger", epsilon=1, about="people")
+    spent: list[Fraction] = []
+    for name in ("noisy_total", "summarize_slices"):
+        real = getattr(flow, name)
+
+        def watched(*args: Any, real: Any = real, **kwargs: Any) -> Any:
+            spent.append(ledger.spent)
+            return real(*args, **kwargs)
+
+        monkeypatch.setattr(flow, name, watched)
+
+    publish(tmp_path, ledger=ledger)
+
+    assert spent == [1, 1]
+
+
+def test_the_noisy_total_follows_its_law() -> None:
+    rate = Fraction(1)
+    with counted_rows(rows(200), domain=DOMAIN, measure=Measure(), entropy=KeyStream()) as counted:
+        entropy = replay(7)
+        draws = np.array([flow.noisy_total(counted, rate, entropy) - 200 for _ in range(12_000)])
+
+    assert follows(draws, law_at(TwoSidedGeometric, rate)) > ALARM
+    assert fits(draws, law_at(TwoSidedGeometric, rate * Fraction(3, 4))) < ALARM
+    assert fits(draws, law_at(TwoSidedGeometric, rate * Fraction(5, 4))) < ALARM
+
+
+def test_bounded_units_pay_with_more_noise(tmp_path: Path) -> None:
+    release = publish(tmp_path, unit=ht.Unit("person", max_rows=4), total_share=0)
+
+    assert release.terms.sensitivity == 4
+    assert release.terms.rate == Fraction(1, 4)
+    assert "person" in release.guarantee
+
+
+def test_automatic_choices_use_public_facts_alone(tmp_path: Path) -> None:
+    few, many = (publish(tmp_path, rows(count), overwrite=True) for count in (0, 100_000))
+
+    assert few.cutoff == many.cutoff
+    assert few.summary == many.summary
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({"size": 100}, "FilterPriority(cutoff=Fraction(185, 1), size=100, two_sided=True)"),
+        ({"summary": "everything"}, "Everything(nonnegative=False)"),
+        ({"summary": "filter", "cutoff": "50"}, "Filter(cutoff=Fraction(50, 1), size=None, two_sided=True)"),
+        ({"summary": "filter", "size": 9}, "Filter(cutoff=None, size=9, two_sided=True)"),
+        (
+            {"summary": "threshold", "threshold": "auto", "size": 9},
+            "Threshold(threshold=None, size=9, two_sided=True)",
+        ),
+        ({"summary": "priority", "size": 9, "one_sided": True}, "Priority(size=9, two_sided=False)"),
+        (
+            {"summary": "filter-threshold", "cutoff": "5", "threshold": "7.5"},
+            "FilterThreshold(cutoff=Fraction(5, 1), threshold=Fraction(15, 2), size=None, two_sided=True)",
+        ),
+    ],
+)
+def test_names_of_summaries(settings: dict[str, Any], expected: str) -> None:
+    found = choice(**settings, cells=10**9, rate=Fraction(1, 10))
+
+    if settings == {"size": 100}:
+        assert isinstance(found.method, ht.FilterPriority)
+        assert found.rule == "auto-cutoff-1"
+    else:
+        assert repr(found.method) == expected
+        assert found.rule is None
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"summary": "best"},
+        {"summary": "everything", "size": 5},
+        {"summary": "priority"},
+        {"summary": "priority", "size": 5, "cutoff": 4},
+        {"summary": "filter", "cutoff": "auto"},
+        {"summary": "filter"},
+        {"summary": "threshold", "threshold": "auto"},
+        {"summary": "filter-priority", "size": 5, "threshold": 5},
+        {"summary": "filter-threshold", "cutoff": 5},
+        {"size": -5},
+        {"size": 5, "cutoff": "many"},
+    ],
+)
+def test_choices_that_do_not_go_together(settings: dict[str, Any]) -> None:
+    with pytest.raises(ht.HushtableError):
+        choice(**settings, cells=10**9, rate=Fraction(1, 10))
