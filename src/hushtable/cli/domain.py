@@ -1,0 +1,109 @@
+"""`hushtable domain`: draft a domain file, show one."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+domain = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Draft a domain file, or show one: what a cell of the table is.",
+)
+
+
+@domain.command(no_args_is_help=True)
+def draft(
+    data: Annotated[
+        list[str], typer.Argument(metavar="DATA", help="Files, folders or patterns; or one database file.")
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Write to this file, not to standard output."),
+    ] = None,
+    query: Annotated[str | None, typer.Option(metavar="SQL", help="Look at what this query selects.")] = None,
+    rows: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Look at the first N rows only.")
+    ] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace the file, if there is one.")
+    ] = False,
+) -> None:
+    """Write a first domain file, drawn from the data. PRIVATE until reviewed.
+
+    It says `reviewed = false`, and publishing refuses it until a person has replaced what was drawn
+    from the data by public facts and has deleted that line.
+
+    \b
+    Examples:
+      hushtable domain draft people.parquet --output people.toml
+      hushtable domain draft people.db --query "SELECT home, age FROM people"
+    """
+    from hushtable.cli.printing import reading
+    from hushtable.engines.drafting import draft_domain
+
+    if output is not None and output.exists() and not overwrite:
+        raise typer.BadParameter(f"{str(output)!r} exists. Give another name, or --overwrite.")
+    with reading():
+        text = draft_domain(data[0] if len(data) == 1 else data, query=query, rows=rows)
+    if output is None:
+        typer.echo(text, nl=False)
+    else:
+        _write(output, text, overwrite=overwrite)
+    typer.echo(
+        f"{output or 'This draft'} is PRIVATE until reviewed. Replace what is marked by public facts,",
+        err=True,
+    )
+    typer.echo("then delete the line `reviewed = false`.", err=True)
+
+
+def _write(path: Path, text: str, *, overwrite: bool) -> None:
+    """Write a file that only its owner can read."""
+    flags = os.O_WRONLY | os.O_CREAT | (os.O_TRUNC if overwrite else os.O_EXCL)
+    try:
+        with open(os.open(path, flags, 0o600), "w", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise typer.BadParameter(f"cannot write {str(path)!r}: {error.strerror}.") from None
+
+
+@domain.command(no_args_is_help=True)
+def show(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A domain file (TOML).")],
+) -> None:
+    """Show the attributes of a domain file and how many cells they make.
+
+    \b
+    Example:
+      hushtable domain show people.toml
+    """
+    from hushtable.cli.printing import console, table
+    from hushtable.cli.words import cells_in_words, kind_in_words, printable, rule_in_words
+    from hushtable.domain.domain import Domain
+
+    declared = Domain.load(file)
+    rows = table("attribute", "values", "size", "missing", "outside", numbers=("size",))
+    for attribute in declared.attributes:
+        column = "" if attribute.column == attribute.name else f"\ncolumn {printable(attribute.column)}"
+        rows.add_row(
+            attribute.name + column,
+            kind_in_words(attribute.values),
+            f"{attribute.size:,}",
+            rule_in_words(attribute.missing),
+            rule_in_words(attribute.outside),
+        )
+    out = console()
+    out.print(printable(declared.title) or str(file), style="bold")
+    out.print()
+    out.print(rows)
+    out.print()
+    out.print(f"cells     {cells_in_words(declared.cells_total)}")
+    if declared.reviewed:
+        out.print("reviewed  yes")
+    else:
+        out.print("reviewed  no: replace what was drawn from the data by public facts, then delete")
+        out.print("          the line `reviewed = false`. Publishing refuses the file until then.")
+    out.print(f"digest    {declared.digest}", soft_wrap=True)

@@ -1,0 +1,117 @@
+"""The command `hushtable`: its commands, and the one place where errors become messages and exit codes.
+
+Promise: an error of ours is one message without a traceback. What an unexpected error says is not shown, for
+it may quote rows, unless HUSHTABLE_DEBUG=1 asks for it.
+
+====  ==============================================
+exit  when
+====  ==============================================
+0     done; for `check`: publishing would run
+1     an error of ours; for `check`: it would not run
+2     wrong usage
+70    a bug in hushtable
+130   stopped by Ctrl-C
+====  ==============================================
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from hushtable.cli.check import check
+from hushtable.cli.domain import domain
+from hushtable.cli.ledger import ledger
+from hushtable.cli.publish import publish
+from hushtable.cli.release import export, show, thin
+from hushtable.errors import HushtableError
+
+_BUG = """\
+error: this is a bug in hushtable ({kind}). Please report it, with the command but without your data.
+What went wrong is not shown, because it may quote private rows. With HUSHTABLE_DEBUG=1 it is."""
+
+
+class Commands(TyperGroup):
+    """The commands, with errors turned into messages."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command."""
+        try:
+            return super().invoke(ctx)
+        except HushtableError as error:
+            typer.echo(f"error: {error}", err=True)
+            code = 1
+        except typer.Abort:
+            raise
+        except Exception as error:
+            broken_pipe = isinstance(error, OSError) and error.errno == errno.EPIPE
+            if broken_pipe or hasattr(error, "exit_code"):  # typer's own: wrong usage, or an exit
+                raise
+            _report_bug(error)
+            code = 70
+        # Raised here and not above, so that nothing leads to the error itself.
+        raise typer.Exit(code)
+
+
+def _report_bug(error: Exception) -> None:
+    """Say that there is a bug; what it is only if asked."""
+    if os.environ.get("HUSHTABLE_DEBUG") == "1":
+        import traceback
+
+        traceback.print_exception(error, file=sys.stderr)
+    typer.echo(_BUG.format(kind=type(error).__name__), err=True)
+
+
+def _show_version(wanted: bool) -> None:
+    """Print the version and leave."""
+    if wanted:
+        from hushtable import __version__
+
+        typer.echo(f"hushtable {__version__}")
+        raise typer.Exit
+
+
+app = typer.Typer(
+    cls=Commands,
+    no_args_is_help=True,
+    rich_markup_mode=None,  # plain help starts without loading rich
+    pretty_exceptions_enable=False,  # they would show local variables, among them rows
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command(no_args_is_help=True)(check)
+app.command(no_args_is_help=True)(publish)
+app.command(no_args_is_help=True)(show)
+app.command(no_args_is_help=True)(thin)
+app.command(no_args_is_help=True)(export)
+app.add_typer(domain, name="domain")
+app.add_typer(ledger, name="ledger")
+
+
+@app.callback()
+def hushtable(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Publish huge sparse tables about people under differential privacy.
+
+    \b
+    First steps:
+      hushtable domain draft people.parquet --output people.toml
+      (put public facts into people.toml, delete its line `reviewed = false`)
+      hushtable domain show people.toml
+      hushtable check people.parquet --domain people.toml
+      hushtable publish people.parquet --domain people.toml --epsilon 0.1 \\
+        --size 10000 --output released.parquet --no-ledger
+      hushtable show released.parquet
+    """
+
+
+def main() -> None:
+    """Run the command line."""
+    app(prog_name="hushtable")

@@ -1,0 +1,66 @@
+"""The options that say what is read and counted, shared by the commands that read rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeAlias
+
+import typer
+
+if TYPE_CHECKING:
+    from hushtable.domain.measure import Measure
+
+Data: TypeAlias = Annotated[
+    list[str], typer.Argument(metavar="DATA", help="Files, folders or patterns; or one database file.")
+]
+DomainFile: TypeAlias = Annotated[Path, typer.Option(metavar="FILE", help="The domain file.")]
+Where: TypeAlias = Annotated[
+    str | None, typer.Option(metavar="SQL", help="Keep rows that meet this condition.")
+]
+Query: TypeAlias = Annotated[str | None, typer.Option(metavar="SQL", help="Read what this query selects.")]
+CountColumn: TypeAlias = Annotated[
+    str | None, typer.Option(metavar="COLUMN", help="Rows are counts already, in this column.")
+]
+SumColumn: TypeAlias = Annotated[
+    str | None, typer.Option(metavar="COLUMN", help="Add this column up, with --clamp.")
+]
+Clamp: TypeAlias = Annotated[
+    tuple[int, int] | None,
+    typer.Option(metavar="LOW HIGH", help="What one row may add at least and at most."),
+]
+UnitColumn: TypeAlias = Annotated[
+    str | None, typer.Option(metavar="COLUMN", help="Whose row it is: one person, one value.")
+]
+MaxRows: TypeAlias = Annotated[
+    int | None, typer.Option(metavar="K", help="Count at most K rows of each unit.")
+]
+RowsAreUnits: TypeAlias = Annotated[
+    bool, typer.Option("--rows-are-units", help="Allow any query: its rows are what is protected.")
+]
+Memory: TypeAlias = Annotated[
+    str | None, typer.Option(metavar="SIZE", help="Such as 2GB; by default half of the machine's.")
+]
+
+
+def measured(
+    *,
+    count_column: str | None,
+    sum_column: str | None,
+    clamp: tuple[int, int] | None,
+    unit: str | None,
+    max_rows: int | None,
+) -> Measure:
+    """Return what is counted, from the options."""
+    from hushtable.domain.measure import Measure, Unit
+
+    _need_both({"--unit": unit, "--max-rows": max_rows})
+    _need_both({"--sum-column": sum_column, "--clamp": clamp})
+    bounded = None if unit is None or max_rows is None else Unit(unit, max_rows=max_rows)
+    return Measure(count_column=count_column, sum_column=sum_column, clamp=clamp, unit=bounded)
+
+
+def _need_both(options: dict[str, object]) -> None:
+    """Raise unless two options that go together were both given, or neither."""
+    given = [option for option, value in options.items() if value is not None]
+    if len(given) == 1:
+        raise typer.BadParameter(f"{' and '.join(options)} go together: give both, or neither.")

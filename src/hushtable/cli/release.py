@@ -1,0 +1,151 @@
+"""`hushtable show`, `thin` and `export`: what to do with a release."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from rich.table import Table
+
+    from hushtable.domain.domain import Domain
+    from hushtable.release.record import Release
+
+ReleaseFile = Annotated[Path, typer.Argument(metavar="FILE", help="A release.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the file if it is there.")]
+
+
+def show(
+    file: ReleaseFile,
+    rows: Annotated[int, typer.Option(min=0, metavar="N", help="How many rows to show.")] = 10,
+) -> None:
+    """Show a release: its guarantee, how it was made, first rows.
+
+    \b
+    Example:
+      hushtable show commute.parquet
+    """
+    from hushtable.cli.printing import console, grid
+    from hushtable.cli.words import lines, measure_in_words, printable
+    from hushtable.release.record import open_release
+
+    release = open_release(file)
+    terms = release.terms
+    first = release.to_arrow().slice(0, rows) if rows else None
+    out = console()
+    out.print(printable(release.domain.title) or str(file), style="bold")
+    out.print(printable(release.guarantee))
+    out.print()
+    out.print(grid(_facts(release)))
+    out.print()
+    out.print("Declared public by the owner, like epsilon and the settings of the summary:", style="bold")
+    out.print()
+    out.print(_attributes(release.domain))
+    out.print()
+    declared = {"counted": measure_in_words(terms.measure), "filter": terms.where, "query": terms.query}
+    out.print(grid((name, lines(text)) for name, text in declared.items() if text is not None))
+    if first is not None and len(release):
+        out.print()
+        out.print(_listing(first))
+        if len(release) > rows:
+            out.print(f"... {len(release) - rows:,} more")
+        out.print()
+        out.print("`count` is the noisy count of a cell. For sums over cells, add up `weight`.")
+
+
+def _facts(release: Release) -> Iterator[tuple[str, str]]:
+    """Yield how a release was made, in words."""
+    from hushtable.cli import words
+
+    terms = release.terms
+    method = terms.method
+    yield "rows", f"{len(release):,} of {words.cells_in_words(release.domain.cells_total)} cells"
+    yield "summary", words.method_in_words(method)
+    if terms.cutoff is not None:
+        two_sided = getattr(method, "two_sided", True)
+        yield "cutoff", words.cutoff_in_words(terms.cutoff, two_sided=two_sided, rule=terms.rule)
+    if terms.threshold is not None:
+        yield "threshold", words.threshold_in_words(terms.threshold, cutoff=terms.cutoff is not None)
+    yield "noise", f"two-sided geometric, {words.spread_in_words(terms.rate)}, in every cell"
+    epsilon = words.exact_in_words(terms.epsilon)
+    if terms.total is None or terms.total_rate is None:
+        yield "epsilon", f"{epsilon}, all of it for the cells; no noisy total was bought"
+    else:
+        yield "noisy total", f"{terms.total:,}, with noise of {words.spread_in_words(terms.total_rate)}"
+        yield (
+            "epsilon",
+            f"{epsilon}, of which {words.exact_in_words(terms.total_epsilon)} for the noisy total",
+        )
+    yield "sensitivity", f"{terms.sensitivity:,}: the most by which one unit changes all counts together"
+    yield "made by", f"hushtable {words.printable(terms.version)}"
+
+
+def _attributes(domain: Domain) -> Table:
+    """Return what the owner declared about each attribute."""
+    from hushtable.cli.printing import table
+    from hushtable.cli.words import kind_in_words, printable, rule_in_words
+
+    made = table("attribute", "values", "missing", "outside")
+    for each in domain.attributes:
+        rules = rule_in_words(each.missing), rule_in_words(each.outside)
+        made.add_row(printable(each.name), kind_in_words(each.values), *rules)
+    return made
+
+
+def _listing(rows: pa.Table) -> Table:
+    """Return rows of a release as a table."""
+    from hushtable.cli.printing import table
+    from hushtable.cli.words import number_in_words, printable
+
+    made = table(*map(printable, rows.column_names), numbers=("count", "weight"))
+    for row in rows.to_pylist():
+        *values, count, weight = row.values()
+        said = (number_in_words(each) if isinstance(each, float) else str(each) for each in values)
+        made.add_row(*map(printable, said), f"{count:,}", number_in_words(weight))
+    return made
+
+
+def thin(
+    file: ReleaseFile,
+    size: Annotated[int, typer.Option(metavar="N", help="How many rows to keep.")],
+    output: Annotated[Path, typer.Option(metavar="FILE", help="The file to write.")],
+    overwrite: Overwrite = False,
+) -> None:
+    """Make a smaller release from a finished one. It costs no epsilon.
+
+    \b
+    Example:
+      hushtable thin commute.parquet --size 1000 --output small.parquet
+    """
+    from hushtable.publishing.thinning import thin as thinned
+    from hushtable.release.record import open_release
+
+    smaller = thinned(open_release(file), size=size, output=output, overwrite=overwrite)
+    typer.echo(f"{output}: {len(smaller):,} rows.")
+
+
+def export(
+    file: ReleaseFile,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FILE", help="Ending in .csv, .json, .jsonl or .arrow.")
+    ],
+    overwrite: Overwrite = False,
+) -> None:
+    """Write a release as CSV, JSON or Arrow, with labels.
+
+    Categories that have labels get a second column. The guarantee stays with the release alone.
+
+    \b
+    Example:
+      hushtable export commute.parquet -o commute.csv
+    """
+    from hushtable.release.exporting import export_release
+    from hushtable.release.record import open_release
+
+    release = open_release(file)
+    export_release(release, output, overwrite=overwrite)
+    typer.echo(f"{output}: {len(release):,} rows.")

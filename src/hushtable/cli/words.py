@@ -1,0 +1,199 @@
+"""Attributes, rules, summaries and numbers in words, for people to read."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import exp, expm1, log10, sqrt
+
+from hushtable.domain.attributes import Bins, Categories, Edges, Integers, Kind, Other, Rule, Times
+from hushtable.domain.kinds import plain
+from hushtable.domain.measure import Measure
+from hushtable.methods.settings import (
+    Everything,
+    Filter,
+    FilterPriority,
+    FilterThreshold,
+    Method,
+    Priority,
+    Threshold,
+)
+from hushtable.release.terms import as_text
+
+_FEW = 4  # categories and edges that are shown
+_LARGE = 10**9
+_HUGE = 10**60
+_EXPONENT = 10**15  # floats from here on are written with one
+
+
+def kind_in_words(values: Kind) -> str:
+    """Return what an attribute's values are, such as "integers 0 to 999,999"."""
+    match values:
+        case Integers(low=low, high=high):
+            return f"integers {low:,} to {high:,}"
+        case Categories():
+            return f"{_many(values.size, 'category', 'categories')}: {_listed(values.values)}"
+        case Bins(start=start, stop=stop, step=step):
+            bins = _many(values.size, "bin", "bins")
+            return f"{bins} of {plain(step)} from {plain(start)} to {plain(stop)}"
+        case Edges(edges=edges):
+            return (
+                f"{_many(values.size, 'bin', 'bins')} with edges {_listed([plain(edge) for edge in edges])}"
+            )
+        case Times(start=start):
+            first = start.date() if values.whole_days else start
+            steps = _many(values.size, "step", "steps")
+            return f"{steps} of {values.step_text} from {first}, {values.timezone}"
+
+
+def size_in_words(values: Kind) -> str:
+    """Return how many values there are, such as "20 bins"."""
+    match values:
+        case Integers():
+            return _many(values.size, "integer", "integers")
+        case Categories():
+            return _many(values.size, "category", "categories")
+        case Bins() | Edges():
+            return _many(values.size, "bin", "bins")
+        case Times():
+            return f"{values.size:,} x {values.step_text}"
+
+
+def is_ordered(values: Kind) -> bool:
+    """Return whether values lie below and above others."""
+    return not isinstance(values, Categories)
+
+
+def rule_in_words(rule: Rule) -> str:
+    """Return what a rule does with rows."""
+    if isinstance(rule, Other):
+        return f"to {printable(rule.value)!r}"
+    return {"drop": "dropped", "clamp": "clamped", "error": "error"}[rule]
+
+
+def cells_in_words(cells: int) -> str:
+    """Return a number of cells, exact, and as a power of ten where that is easier to grasp."""
+    if cells >= _HUGE:
+        return f"about 10^{log10(cells):.1f}"
+    return f"{cells:,}" + (f" (about 10^{log10(cells):.1f})" if cells >= _LARGE else "")
+
+
+def method_in_words(method: Method) -> str:
+    """Return which rows a summary publishes."""
+    match method:
+        case Everything(nonnegative=nonnegative):
+            return "everything: all cells" + ", negative noisy counts raised to 0" * nonnegative
+        case Filter(size=int(size)):
+            return f"filter: the {size:,} largest noisy counts{_sides(method)}"
+        case Filter(cutoff=Fraction() as cutoff):
+            return f"filter: all rows whose noisy count reaches {exact_in_words(cutoff)}{_sides(method)}"
+        case Threshold():
+            return f"threshold: a sample of rows{_positive(method)}, {_strength(method)}"
+        case Priority(size=size):
+            return f"priority: a sample of at most {_many(size, 'row', 'rows')}{_positive(method)}"
+        case FilterThreshold(cutoff=Fraction() as cutoff):
+            reach = f"whose noisy count reaches {exact_in_words(cutoff)}{_sides(method)}"
+            return f"filter-threshold: a sample of rows {reach}, {_strength(method)}"
+        case FilterPriority(cutoff=Fraction() as cutoff, size=size):
+            reach = f"whose noisy count reaches {exact_in_words(cutoff)}{_sides(method)}"
+            return f"filter-priority: at most {_many(size, 'row', 'rows')} {reach}"
+    raise AssertionError("settings keep exact numbers")
+
+
+def _strength(method: Threshold | FilterThreshold) -> str:
+    """Return what decides how many rows a threshold sample has."""
+    if isinstance(method.threshold, Fraction):
+        return f"with threshold {exact_in_words(method.threshold)}"
+    return f"about {method.size:,} or fewer if the table were empty"
+
+
+def _sides(method: Filter | FilterThreshold | FilterPriority) -> str:
+    """Return whether it is the size of counts that matters, or the counts themselves."""
+    return " in size" if method.two_sided else ""
+
+
+def _positive(method: Threshold | Priority) -> str:
+    return "" if method.two_sided else " whose noisy count is above 0"
+
+
+def cutoff_in_words(cutoff: float, *, two_sided: bool, rule: str | None) -> str:
+    """Return what a cutoff says about the published rows."""
+    smaller = "smaller in size" if two_sided else "smaller"
+    chosen = f"; chosen from public facts by the rule {printable(rule)}" if rule is not None else ""
+    return f"{number_in_words(cutoff)}: no row has a noisy count that is {smaller}{chosen}"
+
+
+def threshold_in_words(threshold: float, *, cutoff: bool) -> str:
+    """Return what a threshold says about the published rows."""
+    if threshold == 0:
+        which = "all rows that reach the cutoff" if cutoff else "all rows whose noisy count is not 0"
+        return f"0: nothing was sampled, {which} are there"
+    return f"{number_in_words(threshold)}: rows below it in size were sampled, and weigh as much as it"
+
+
+def measure_in_words(measure: Measure) -> str:
+    """Return what a cell counts."""
+    said = "rows"
+    if measure.count_column is not None:
+        said = f"people, by column {printable(measure.count_column)}"
+    if measure.sum_column is not None and measure.clamp is not None:
+        low, high = measure.clamp
+        said = f"the sum of column {printable(measure.sum_column)}, each value clamped to {low:,}..{high:,}"
+    if measure.unit is not None:
+        said += f", at most {_many(measure.unit.max_rows, 'row', 'rows')} of each "
+        said += printable(measure.unit.column)
+    return said
+
+
+def spread_in_words(rate: Fraction) -> str:
+    """Return the standard deviation of two-sided geometric noise at a rate."""
+    decay = float(min(max(rate, Fraction(1, 1 << 50)), Fraction(700)))
+    return f"standard deviation {number_in_words(sqrt(2 * exp(-decay)) / -expm1(-decay), digits=3)}"
+
+
+def exact_in_words(value: Fraction) -> str:
+    """Return an exact number as people write it: 10,000 or 0.1 or 1/3; cut where it is long."""
+    text = f"{value.numerator:,}" if value.denominator == 1 else as_text(value)
+    if len(text) <= 40:
+        return text
+    return f"about 10^{log10(abs(value.numerator)) - log10(value.denominator):.1f}"
+
+
+def share_in_words(value: Fraction) -> str:
+    """Return an exact number in full, and about what it is where that is hard to see.
+
+    >>> share_in_words(Fraction(16, 65))
+    '16/65 (about 0.246)'
+    """
+    text = as_text(value)
+    return f"{text} (about {float(value):.3g})" if "/" in text else text
+
+
+def number_in_words(value: float, *, digits: int = 10) -> str:
+    """Return a float with so many digits, and commas between thousands.
+
+    >>> number_in_words(24588.6), number_in_words(24588.6, digits=3), number_in_words(1e300)
+    ('24,588.6', '24,600', '1e+300')
+    """
+    rounded = float(f"{value:.{digits}g}")
+    return f"{int(rounded):,}" if rounded.is_integer() and abs(rounded) < _EXPONENT else f"{rounded:,}"
+
+
+def lines(text: str) -> str:
+    """Return a text of several lines, each printable."""
+    return "\n".join(map(printable, text.splitlines()))
+
+
+def printable(text: str) -> str:
+    """Return text that changes nothing on a terminal but what it shows."""
+    return text if text.isprintable() else repr(text)[1:-1]
+
+
+def _many(number: int, one: str, more: str) -> str:
+    return f"{number:,} {one if number == 1 else more}"
+
+
+def _listed(texts: list[str] | tuple[str, ...]) -> str:
+    """Return the first few texts."""
+    shown = [printable(text) or "''" for text in texts[:_FEW]]
+    cut = [text if len(text) <= 24 else f"{text[:21]}..." for text in shown]
+    return ", ".join(cut) + (", ..." if len(texts) > _FEW else "")

@@ -1,0 +1,152 @@
+"""`hushtable ledger`: make one, look at it, and find in it what was published."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+import hushtable as ht
+from hushtable.methods.settings import Method
+from hushtable.publishing.publish import in_one_line
+from tests.cli.commands import run
+
+CREATE = ["ledger", "create", "people.ledger", "--epsilon", "1.0", "--about", "commuters 2024"]
+SHOW = ["ledger", "show", "people.ledger"]
+
+
+def test_a_ledger_is_made() -> None:
+    done = run(*CREATE)
+
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert done.stdout == "people.ledger: a budget of epsilon = 1 for commuters 2024.\n"
+    ledger = ht.Ledger.open("people.ledger")
+    assert ledger.epsilon == 1
+    assert ledger.about == "commuters 2024"
+
+
+def test_an_empty_ledger() -> None:
+    run(*CREATE)
+
+    assert run(*SHOW).stdout == "commuters 2024\nepsilon 0 of 1 is spent, 1 is left.\n"
+
+
+def test_what_was_published_is_there_at_80_columns() -> None:
+    run(*CREATE)
+    publish = ["publish", "people.csv", "--domain", "commute.toml", "--ledger", "people.ledger", "--quiet"]
+    assert run(*publish, "--epsilon", "0.1", "--size", "10000", "--output", "commute.parquet").exit_code == 0
+    assert run(*publish, "--epsilon", "1/3", "--size", "1", "--output", "one.parquet").exit_code == 0
+
+    done = run(*SHOW, width=80)
+
+    entries = ht.Ledger.open("people.ledger").entries()
+    assert [entry.what for entry in entries] == [
+        "commute.parquet: Commuters, filter-priority of 10,000 rows",
+        "one.parquet: Commuters, filter-priority of 1 row",
+    ]
+    about, summed, _, header, line, *rows = [text.rstrip() for text in done.stdout.splitlines()]
+    assert about == "commuters 2024"
+    assert summed == "epsilon 13/30 (about 0.433) of 1 is spent, 17/30 (about 0.567) is left."
+    assert header.split() == ["no.", "when", "(UTC)", "epsilon", "state", "what", "digest"]
+    assert set(line) == {"─"}
+    assert max(map(len, [line, *rows])) <= 80
+    first = rows[0]
+    assert first.startswith(f"  1  {entries[0].when[:10]} {entries[0].when[11:19]}  0.1      finished  ")
+    assert first.endswith(str(entries[0].digest)[:12])
+    words = " ".join(row[45:67].strip() for row in rows)
+    assert words == " ".join(entry.what for entry in entries)
+    assert "Unfinished" not in done.stdout
+
+
+def test_what_was_stopped_is_explained() -> None:
+    run(*CREATE)
+    ht.Ledger.open("people.ledger").charge("0.25", what="commute.parquet")
+
+    done = run(*SHOW, width=80)
+
+    assert "unfinished" in done.stdout
+    assert "epsilon 0.25 of 1 is spent, 0.75 is left." in done.stdout
+    assert done.stdout.endswith("What it cost stays spent.\n")
+
+
+def test_long_fractions_and_texts_fit() -> None:
+    tiny = Fraction(1, int("9" * 50))
+    ledger = ht.Ledger.create("people.ledger", epsilon="1e49", about="people \u202e" * 60)
+    for number in range(3):
+        ledger.charge(tiny, what=f"release {number} " * 60)
+    ledger.charge("1e48", what="a large one")
+
+    done = run(*SHOW, width=80)
+
+    assert done.exit_code == 0, done.output
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    assert "\u202e" not in done.stdout
+    assert str(ledger.left.numerator) in done.stdout.replace("\n", "").replace(" ", "")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["ledger", "create", "people.ledger"],
+        ["ledger", "create", "people.ledger", "--epsilon", "1"],
+        ["ledger", "create", "people.ledger", "--about", "people"],
+        ["ledger", "create", "--epsilon", "1", "--about", "people"],
+        ["ledger", "forget", "people.ledger"],
+        [*SHOW, "again"],
+    ],
+)
+def test_wrong_usage_exits_with_2(arguments: list[str], folder: Path) -> None:
+    done = run(*arguments)
+
+    assert done.exit_code == 2
+    assert "Usage: " in done.stderr
+    assert not (folder / "people.ledger").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["ledger", "create", "people.ledger", "--epsilon", "0", "--about", "people"], "epsilon='0'"),
+        (["ledger", "create", "people.ledger", "--epsilon", "1", "--about", " "], "about=' '"),
+        (["ledger", "create", "people.ledger", "--epsilon", "1", "--about", "a\nb"], "is no line of text"),
+        (["ledger", "create", "no/people.ledger", "--epsilon", "1", "--about", "people"], "folder"),
+        (["ledger", "create", "people.csv", "--epsilon", "1", "--about", "people"], "people.csv"),
+        (["ledger", "show", "nowhere.ledger"], "nowhere.ledger"),
+        (["ledger", "show", "people.csv"], "people.csv"),
+    ],
+)
+def test_our_errors_exit_with_1(arguments: list[str], message: str, folder: Path) -> None:
+    before = (folder / "people.csv").read_bytes()
+
+    done = run(*arguments)
+
+    assert done.exit_code == 1
+    assert done.stderr.startswith("error: ")
+    assert message in done.stderr
+    assert "Traceback" not in done.output
+    assert done.stdout == ""
+    assert (folder / "people.csv").read_bytes() == before
+    assert not (folder / "people.ledger").exists()
+
+
+@pytest.mark.parametrize(
+    ("output", "title", "method", "expected"),
+    [
+        ("a/b/out.parquet", "Commuters", ht.Priority(size=1), "out.parquet: Commuters, priority of 1 row"),
+        ("out.parquet", "", ht.Everything(), "out.parquet: everything"),
+        ("out.parquet", "Two\n lines", ht.Filter(cutoff=5), "out.parquet: Two lines, filter"),
+        ("out.parquet", "bell\x07 \ud800", ht.Threshold(size=5), "out.parquet: bell� �, threshold of 5 rows"),
+    ],
+)
+def test_what_a_ledger_says(output: str, title: str, method: Method, expected: str) -> None:
+    assert in_one_line(output, title, method) == expected
+
+
+@pytest.mark.parametrize("title", ["x" * 5000, "\n", "\x00\x1b[31m", "\u2028", "\u202e"])
+def test_whatever_the_title_the_ledger_takes_it(title: str) -> None:
+    ledger = ht.Ledger.create("people.ledger", epsilon=1, about="people")
+
+    ledger.charge("0.1", what=in_one_line("\udcff" * 250, title, ht.FilterPriority(cutoff=5, size=10**9)))
+
+    assert ledger.entries()[0].what.endswith("filter-priority of 1,000,000,000 rows")

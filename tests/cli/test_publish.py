@@ -1,0 +1,403 @@
+"""`hushtable publish`: what it writes, what it says, and that no private number is among it."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import hushtable as ht
+from hushtable.publishing import publish as flow
+from tests.architecture.test_docs import fences
+from tests.cli.commands import SCRIPT, run, run_script
+from tests.cli.terminals import run_on_terminal, screen_after
+
+DOCS = Path(__file__).parents[2] / "docs"
+GRID = """\
+title = "Grid"
+[[attribute]]
+name = "x"
+integers = { low = 0, high = 99999 }
+"""
+ROWS, DROPPED = 7331, 2113  # rows in the input; those of them outside the domain
+COUNTED = ROWS - DROPPED  # and each in a cell of its own
+DONE = ["publish", "grid.parquet", "--domain", "grid.toml", "--epsilon", "1", "--output", "out.parquet"]
+PUBLISH = [*DONE, "--size", "50", "--no-ledger"]
+BAR = "Reading|Counting|Drawing"
+SOME_DROPPED = "Some rows were dropped by the rules of the domain; `hushtable check` says how many.\n"
+
+
+@pytest.fixture(autouse=True)
+def grid(folder: Path) -> Path:
+    """Put rows into the folder of which some are dropped."""
+    (folder / "grid.toml").write_text(GRID)
+    column = [*range(COUNTED), *range(200_000, 200_000 + DROPPED)]
+    pq.write_table(pa.table({"x": column, "person": [each // 2 for each in column]}), "grid.parquet")
+    return folder
+
+
+def check_no_private_number(text: str) -> None:
+    for number in (ROWS, DROPPED, COUNTED):
+        assert str(number) not in text
+        assert f"{number:,}" not in text
+
+
+def test_rows_become_a_release(folder: Path) -> None:
+    done = run(*PUBLISH)
+
+    assert done.exit_code == 0
+    release = ht.open("out.parquet")
+    assert done.stdout == (
+        f"out.parquet: {len(release):,} rows. {release.guarantee}\nLook at it: hushtable show out.parquet\n"
+    )
+    assert done.stderr == SOME_DROPPED
+    assert release.epsilon == 1
+    assert release.noisy_total is not None
+    assert release.terms.rule == "auto-cutoff-1"
+
+
+def test_all_options_reach_the_release() -> None:
+    done = run(
+        *["publish", "people.csv", "--domain", "commute.toml", "--epsilon", "1/3", "--output", "out.parquet"],
+        *["--no-ledger", "--summary", "filter-threshold", "--cutoff", "999.5", "--threshold", "500"],
+        *["--one-sided", "--total-share", "1/4", "--where", "note <> 'z'", "--query", "SELECT * FROM data"],
+        *["--sum-column", "age", "--clamp", "0", "9", "--unit", "person_id", "--max-rows", "2"],
+        *["--memory", "1GB", "--quiet"],
+    )
+
+    assert (done.exit_code, done.stdout) == (0, ""), done.stderr
+    terms = ht.open("out.parquet").terms
+    assert terms.method == ht.FilterThreshold(cutoff="999.5", threshold=500, two_sided=False)
+    assert (terms.epsilon, terms.total_epsilon) == (Fraction(1, 3), Fraction(1, 12))
+    assert (terms.where, terms.query) == ("note <> 'z'", "SELECT * FROM data")
+    assert terms.measure.unit == ht.Unit("person_id", max_rows=2)
+    assert (terms.measure.sum_column, terms.measure.clamp) == ("age", (0, 9))
+    assert terms.sensitivity == 18
+
+
+@pytest.mark.parametrize(
+    ("options", "method"),
+    [
+        (["--summary", "filter", "--cutoff", "9"], ht.Filter(cutoff=9)),
+        (["--summary", "filter", "--size", "9"], ht.Filter(size=9)),
+        (["--summary", "threshold", "--threshold", "auto", "--size", "9"], ht.Threshold(size=9)),
+        (["--summary", "threshold", "--threshold", "1/2"], ht.Threshold(threshold="1/2")),
+        (["--summary", "priority", "--size", "9"], ht.Priority(size=9)),
+        (["--summary", "everything"], ht.Everything()),
+        (["--cutoff", "9", "--size", "9"], ht.FilterPriority(cutoff=9, size=9)),
+    ],
+)
+def test_summaries_by_name(options: list[str], method: Any) -> None:
+    assert run(*DONE, "--no-ledger", *options).exit_code == 0
+    assert ht.open("out.parquet").summary == method
+
+
+@pytest.mark.parametrize("options", [[], ["--quiet"]])
+def test_no_private_number_is_printed(options: list[str]) -> None:
+    done = run_script(*PUBLISH, *options)
+
+    assert done.returncode == 0
+    check_no_private_number(done.stdout + done.stderr)
+    assert done.stderr == SOME_DROPPED
+    assert (done.stdout == "") == bool(options)
+
+
+def test_progress_on_a_terminal_is_percent_and_disappears() -> None:
+    seen = run_on_terminal(*PUBLISH)
+
+    assert seen.code == 0, seen.written
+    check_no_private_number(seen.written)
+    plain = re.sub(r"\x1b\[[?0-9;]*[A-Za-z]", "", seen.written)
+    bars = [line for line in re.split(r"[\r\n]", plain) if re.match(BAR, line)]
+    assert any("100%" in bar for bar in bars)
+    assert all(re.fullmatch(r"\w+ +[━╸╺ ]+ +\d{1,3}%", bar.strip()) for bar in bars), bars
+    assert not re.search(f"{BAR}|%|━", seen.screen)
+    assert seen.screen.startswith(SOME_DROPPED[:60])
+    assert "out.parquet: " in seen.screen
+
+
+def test_an_error_on_a_terminal_leaves_no_bar(folder: Path) -> None:
+    (folder / "grid.toml").write_text(GRID + 'outside = "error"\n')
+
+    seen = run_on_terminal(*PUBLISH)
+
+    assert seen.code == 1
+    check_no_private_number(seen.written)
+    assert seen.screen.startswith("error: attribute 'x' has rows that its rule")
+    assert not re.search(f"{BAR}|%|━", seen.screen)
+
+
+def test_a_terminal_shows_no_bar_to_those_who_want_none() -> None:
+    seen = run_on_terminal(*PUBLISH, "--quiet")
+
+    assert seen.code == 0, seen.written
+    assert seen.written == SOME_DROPPED.replace("\n", "\r\n")
+
+
+def test_the_terminal_of_these_tests_is_one() -> None:
+    assert screen_after("one\r\ntwo\r\x1b[2Kthree\x1b[1A\r\x1b[2Kfour\r\n") == "four\nthree"
+
+
+def test_nothing_dropped_nothing_said() -> None:
+    pq.write_table(pa.table({"x": [1, 2, 3]}), "grid.parquet")
+
+    assert run(*PUBLISH).stderr == ""
+
+
+def test_errors_quote_no_row(folder: Path) -> None:
+    (folder / "grid.toml").write_text(GRID + 'outside = "error"\n')
+
+    done = run(*PUBLISH)
+
+    assert done.exit_code == 1
+    check_no_private_number(done.output)
+    assert "200000" not in done.output
+    assert not (folder / "out.parquet").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([*DONE, "--size", "50"], "Give one of --ledger FILE and --no-ledger"),
+        ([*PUBLISH, "--ledger", "people.ledger"], "Give one of --ledger FILE and --no-ledger"),
+        ([*DONE, "--no-ledger"], "--size"),
+        ([*PUBLISH, "--summary", "best"], "'best' is not one of"),
+        ([*PUBLISH, "--unit", "person"], "--unit and --max-rows go together"),
+        ([*PUBLISH, "--clamp", "1", "2"], "--sum-column and --clamp go together"),
+        ([*PUBLISH, "--seed", "1"], "No such option"),
+        (["publish", "--domain", "grid.toml", "--epsilon", "1", "--output", "o", "--no-ledger"], "'DATA"),
+        (["publish", "grid.parquet", "--domain", "grid.toml", "--output", "o", "--no-ledger"], "--epsilon"),
+        (["publish", "grid.parquet", "--domain", "grid.toml", "--epsilon", "1", "--no-ledger"], "--output"),
+        (["publish", "grid.parquet", "--epsilon", "1", "--output", "o", "--no-ledger"], "--domain"),
+    ],
+)
+def test_wrong_usage_exits_with_2(arguments: list[str], message: str, folder: Path) -> None:
+    done = run(*arguments)
+
+    assert done.exit_code == 2
+    assert message in done.stderr
+    assert "Usage: " in done.stderr
+    assert done.stdout == ""
+    assert not (folder / "out.parquet").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--epsilon", "0"], "epsilon='0'"),
+        (["--epsilon", "much"], "epsilon='much'"),
+        (["--epsilon", "nan"], "epsilon='nan'"),
+        (["--total-share", "1"], "total_share='1'"),
+        (["--size", "0"], "size=0"),
+        (["--cutoff", "many"], "cutoff='many'"),
+        (["--threshold", "5"], "the summary 'filter-priority' has no threshold"),
+        (["--summary", "everything"], "the summary 'everything' has no size"),
+        (["--domain", "nowhere.toml"], "nowhere.toml: there is no such file"),
+        (["--output", "nowhere/out.parquet"], "its folder is not there"),
+        (["--output", "grid.parquet"], "there is a file of this name already"),
+        (["--where", "x > avg(x)"], "an aggregate"),
+        (["--count-column", "x", "--unit", "person", "--max-rows", "1"], "`count_column` and `unit`"),
+        (["--memory", "much"], "memory='much'"),
+        (["--unit", "nobody", "--max-rows", "1"], "nobody"),
+    ],
+)
+def test_our_errors_exit_with_1(options: list[str], message: str, folder: Path) -> None:
+    before = sorted(path.name for path in folder.iterdir())
+
+    done = run(*PUBLISH, *options)
+
+    assert done.exit_code == 1
+    assert done.stderr.startswith("error: ")
+    assert done.stderr.count("error: ") == 1
+    assert message in done.stderr
+    assert "Traceback" not in done.output
+    assert done.stdout == ""
+    check_no_private_number(done.output)
+    assert sorted(path.name for path in folder.iterdir()) == before
+
+
+def test_every_error_of_ours_is_a_message(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise ht.InternalError("a state that cannot happen")
+
+    monkeypatch.setattr(flow, "write_release", fail)
+    done = run(*PUBLISH)
+
+    assert done.exit_code == 1
+    assert done.stderr.startswith("error: a state that cannot happen. This is a bug")
+
+
+def test_a_draft_is_refused(folder: Path) -> None:
+    (folder / "grid.toml").write_text("reviewed = false\n" + GRID)
+
+    done = run(*PUBLISH)
+
+    assert done.exit_code == 1
+    assert "is a draft" in done.stderr
+
+
+def test_a_file_is_replaced_only_if_asked(folder: Path) -> None:
+    (folder / "out.parquet").write_text("mine")
+
+    done = run(*PUBLISH)
+    assert done.exit_code == 1
+    assert "--overwrite" in done.stderr
+    assert (folder / "out.parquet").read_text() == "mine"
+
+    assert run(*PUBLISH, "--overwrite").exit_code == 0
+    assert ht.open("out.parquet").epsilon == 1
+
+
+def test_a_ledger_is_charged() -> None:
+    ledger = ht.Ledger.create("people.ledger", epsilon="1.5", about="people")
+
+    assert run(*DONE, "--size", "50", "--ledger", "people.ledger").exit_code == 0
+    assert ledger.spent == 1
+    done = run(*DONE, "--size", "50", "--ledger", "people.ledger", "--overwrite")
+
+    assert done.exit_code == 1
+    assert "only epsilon=1/2 is left" in done.stderr
+    assert ledger.spent == 1
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--summary", "everything"],
+        ["--summary", "filter", "--cutoff", "1"],
+        ["--summary", "threshold", "--threshold", "2"],
+        ["--summary", "filter-threshold", "--cutoff", "1", "--threshold", "2"],
+        ["--size", "9", "--cutoff", "1e301"],
+        ["--summary", "threshold", "--threshold", "1e301"],
+        ["--size", "9", "--epsilon", "1e-13"],
+        ["--size", "9", "--total-share", "1e-13"],
+    ],
+)
+def test_settings_that_cannot_be_drawn_cost_nothing(options: list[str], folder: Path) -> None:
+    (folder / "grid.toml").write_text(GRID + GRID.split("\n", 1)[1].replace("x", "person"))
+    ledger = ht.Ledger.create("people.ledger", epsilon=1, about="people")
+
+    done = run(*DONE, "--ledger", "people.ledger", *options)
+
+    assert done.exit_code == 1, done.output
+    assert ledger.entries() == []
+
+
+def test_a_ledger_that_is_not_there_is_not_made(folder: Path) -> None:
+    done = run(*DONE, "--size", "50", "--ledger", "nowhere.ledger")
+
+    assert done.exit_code == 1
+    assert done.stderr.startswith("error: ")
+    assert not (folder / "nowhere.ledger").exists()
+    assert not (folder / "out.parquet").exists()
+
+
+def examples(*command: str) -> list[str]:
+    """Return the commands that the help of a command shows."""
+    shown = run(*command, "--help", width=80)
+    assert shown.exit_code == 0
+    assert max(map(len, shown.output.splitlines())) <= 81
+    assert run(*command).output == shown.output
+    text = shown.output.replace("\\\n", " ")
+    return [line.strip() for line in text.splitlines() if line.startswith("    hushtable ")]
+
+
+def run_line(line: str) -> None:
+    """Run a command as it stands in the help."""
+    done = run(*shlex.split(line)[1:])
+    assert done.exit_code == 0, f"{line}\n{done.output}"
+
+
+def test_the_examples_of_publish_run(folder: Path) -> None:
+    column = '[[attribute]]\nname = "x"\nintegers = { low = 0, high = 9 }\n'
+    for name in ("commute", "visits"):
+        (folder / f"{name}.toml").write_text(column)
+    pq.write_table(pa.table({"x": [1, 2, 3]}), "commute.parquet")
+    (folder / "visits.csv").write_text("person_id,x\n1,2\n1,3\n")
+    ht.Ledger.create("commuters.ledger", epsilon=1, about="commuters")
+
+    found = examples("publish")
+
+    assert len(found) == 2
+    for line in found:
+        run_line(line)
+
+
+def test_the_other_examples_run(folder: Path) -> None:
+    run(*DONE[:-1], "commute.parquet", "--size", "50", "--no-ledger")
+    lines = [
+        *examples("ledger", "create"),
+        *examples("ledger", "show"),
+        *(line for command in ("show", "thin", "export") for line in examples(command)),
+    ]
+
+    assert len(lines) == 5
+    for line in lines:
+        run_line(line)
+    made = {path.name for path in folder.iterdir()}
+    assert {"commuters.ledger", "small.parquet", "commute.csv"} <= made
+
+
+def test_the_first_steps_run(folder: Path) -> None:
+    pq.write_table(pa.table({"home": ["north", "south"] * 50, "age": [*range(20, 70)] * 2}), "people.parquet")
+    draft, *others = examples()
+
+    assert len(others) == 4
+    run_line(draft)
+    file = folder / "people.toml"
+    file.write_text(file.read_text().replace("reviewed = false\n", ""))
+    for line in others:
+        run_line(line)
+
+
+@pytest.mark.parametrize("page", ["tutorial/first-release.md", "how-to/publish.md"])
+def test_the_commands_of_the_pages_run(page: str, folder: Path) -> None:
+    """The first Python on a page makes its files, TOML is the domain file, and commands run in order."""
+    story = list(fences((DOCS / page).read_text(encoding="utf-8")))
+    exec(next(fence.code for fence in story if fence.language == "python"), {})
+    commands = 0
+    for fence in story:
+        if fence.language == "toml":
+            (folder / "commute.toml").write_text(fence.code, encoding="utf-8")
+        elif fence.language == "bash":
+            for line in fence.code.replace("\\\n", " ").splitlines():
+                run_line(line)
+                commands += 1
+
+    assert commands >= 4
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_scripts(shell: str) -> None:
+    done = run_script("--show-completion", shell, _TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION="1")
+
+    assert done.returncode == 0
+    assert "_HUSHTABLE_COMPLETE" in done.stdout
+
+
+def test_completion_knows_the_options() -> None:
+    words = "hushtable publish --summ"
+    done = run_script(_HUSHTABLE_COMPLETE="complete_bash", COMP_WORDS=words, COMP_CWORD="2")
+
+    assert done.stdout.split() == ["--summary"]
+
+
+def test_help_loads_nothing_heavy() -> None:
+    code = (
+        "import sys; from typer.testing import CliRunner; from hushtable.cli.main import app\n"
+        "for command in ('publish', 'show', 'thin', 'export', 'ledger'):\n"
+        "    assert CliRunner().invoke(app, [command, '--help']).exit_code == 0\n"
+        "print(*sys.modules)"
+    )
+    done = subprocess.run(
+        [SCRIPT.parent / "python", "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+
+    assert {"duckdb", "pyarrow", "numpy", "rich", "sqlite3"} & set(done.stdout.split()) == set()
