@@ -15,13 +15,15 @@ import numpy as np
 from rich.console import Console
 from rich.status import Status
 
-from benchmarks import imports, noise, summaries
+from benchmarks import counting, imports, noise, publishing, summaries
 from benchmarks.report import Say, Sheet
 
 GROUPS: dict[str, tuple[Callable[[Say], Sheet], ...]] = {
     "imports": imports.SHEETS,
     "noise": noise.SHEETS,
     "summaries": summaries.SHEETS,
+    "counting": counting.SHEETS,
+    "publishing": publishing.SHEETS,
 }
 
 

@@ -4,13 +4,9 @@ Cost: some two minutes and 2 GB; the largest table has 10^7 occupied cells. Time
 packing and sorting codes that come in no order.
 """
 
-import json
-import subprocess
-import sys
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import partial
-from pathlib import Path
 from time import perf_counter
 from typing import Any
 
@@ -19,7 +15,7 @@ from benchmarks import throughput
 from benchmarks.report import Bar, Figure, Say, Sheet
 from benchmarks.tables import made_up
 from benchmarks.timing import Job, best
-from benchmarks.worker import Numbers, as_method
+from benchmarks.worker import Numbers, as_method, fresh
 from hushtable.noise import KeyStream
 from hushtable.summaries.summarize import draw_summary
 
@@ -127,9 +123,9 @@ def every_cell(say: Say) -> Sheet:
     ours, numpys = [], []
     for _ in range(_COLD_ROUNDS):
         start = perf_counter()
-        _fresh("cold", side=_SIDE, cells=_FEW, method=("Priority", {"size": _FEW}))
+        fresh("cold", side=_SIDE, cells=_FEW, method=("Priority", {"size": _FEW}))
         ours.append(perf_counter() - start)
-        numpys.append(_fresh("every_cell", cells=_DRAWN)["seconds"] * _SIDE**3 / _DRAWN)
+        numpys.append(fresh("every_cell", cells=_DRAWN)["seconds"] * _SIDE**3 / _DRAWN)
     sheet.add("NumPy, every cell (extrapolated)", Figure(min(numpys)), Figure(1.0))
     faster = Figure(min(numpys) / min(ours), Bar(">=", 100))
     sheet.add("hushtable, Priority(size=10^5)", Figure(min(ours)), faster)
@@ -185,16 +181,7 @@ def _whole(method: Sequence[Any], shape: Sequence[int], codes: Any, counts: Any)
 
 
 def _summary(shape: Sequence[int], cells: int, method: Sequence[Any]) -> Numbers:
-    return _fresh("summary", shape=shape, cells=cells, method=method)
-
-
-def _fresh(job: str, **arguments: object) -> Numbers:
-    """Return what a worker prints that does one job in a process of its own."""
-    command = [sys.executable, "-m", "benchmarks.worker", job, json.dumps(arguments)]
-    root = Path(__file__).parent.parent
-    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, cwd=root)
-    numbers: Numbers = json.loads(done.stdout)
-    return numbers
+    return fresh("summary", shape=shape, cells=cells, method=method)
 
 
 SHEETS = (domain, doubling, threads, memory, every_cell, commuters, throughput.throughput)

@@ -7,6 +7,7 @@ before it can lend it memory, tables or a warm cache. Prints one line of JSON.
 import json
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -66,6 +67,69 @@ def every_cell(cells: int) -> Numbers:
     return {"seconds": perf_counter() - start}
 
 
+def write_rows(name: str, rows: int, folder: str) -> Numbers:
+    """Write made-up rows and their domain."""
+    from benchmarks.rows import write
+
+    write(name, rows=rows, folder=Path(folder))
+    return {}
+
+
+def count(rows: str, domain: str, memory: str, totals: bool) -> Numbers:
+    """Count the rows of a file, slice by slice; with totals of all cells on request."""
+    from hushtable.domain.domain import Domain
+    from hushtable.domain.measure import Measure
+    from hushtable.engines.counting import counted_rows
+    from hushtable.noise import KeyStream
+
+    found: Numbers = {}
+    with counted_rows(
+        rows, domain=Domain.load(domain), measure=Measure(), memory=memory, entropy=KeyStream()
+    ) as counted:
+        if totals:
+            found = dict.fromkeys(("cells", "sum", "squares"), 0)
+            for part in counted.slices:
+                counts = part.load()[1]
+                found["cells"] += counts.size
+                found["sum"] += int(counts.sum())
+                found["squares"] += int(counts @ counts)
+    return found | {"peak": peak_bytes()}
+
+
+def publish(rows: str, domain: str, size: int, memory: str, output: str) -> Numbers:
+    """Publish the rows of a file."""
+    import hushtable as ht
+
+    release = ht.publish(
+        rows, domain=domain, epsilon=_EPSILON, size=size, output=output, memory=memory, overwrite=True
+    )
+    return {"rows": len(release), "peak": peak_bytes()}
+
+
+def group(rows: str, folder: str, memory: str | None, totals: bool) -> Numbers:
+    """Let DuckDB group the rows of a file into another, as people do; with totals on request.
+
+    `failed` tells that it ran out of the memory that it was allowed.
+    """
+    import duckdb
+
+    with duckdb.connect() as engine:
+        engine.execute(f"SET temp_directory = '{folder}/spilled'").fetchall()
+        if memory is not None:
+            engine.execute(f"SET memory_limit = '{memory}'").fetchall()
+        grouped = f"SELECT *, count(*) AS count FROM '{rows}' GROUP BY ALL"
+        try:
+            engine.execute(f"COPY ({grouped}) TO '{folder}/grouped.parquet'").fetchall()
+        except duckdb.OutOfMemoryException:
+            return {"failed": True, "peak": peak_bytes()}
+        found: Numbers = {"failed": False, "peak": peak_bytes()}
+        if totals:
+            sums = f"SELECT count(*), sum(count), sum(count * count) FROM '{folder}/grouped.parquet'"
+            cells = engine.execute(sums).fetchall()[0]
+            found |= zip(("cells", "sum", "squares"), map(int, cells), strict=True)
+        return found
+
+
 def as_method(named: Sequence[Any]) -> "Method":
     """Return the settings of a method given as its name and its keywords."""
     import hushtable as ht
@@ -105,7 +169,26 @@ def _status_bytes(name: str) -> int:
         return int(next(line for line in status if line.startswith(name)).split()[1]) * 1024
 
 
-JOBS: dict[str, Callable[..., Numbers]] = {"summary": summary, "cold": cold, "every_cell": every_cell}
+def fresh(job: str, **arguments: object) -> Numbers:
+    """Return what a worker prints that does one job in a process of its own."""
+    import subprocess
+
+    command = [sys.executable, "-m", "benchmarks.worker", job, json.dumps(arguments)]
+    root = Path(__file__).parent.parent
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, cwd=root)
+    numbers: Numbers = json.loads(done.stdout)
+    return numbers
+
+
+JOBS: dict[str, Callable[..., Numbers]] = {
+    "summary": summary,
+    "cold": cold,
+    "every_cell": every_cell,
+    "write_rows": write_rows,
+    "count": count,
+    "publish": publish,
+    "group": group,
+}
 
 if __name__ == "__main__":
     print(json.dumps(JOBS[sys.argv[1]](**json.loads(sys.argv[2]))))
