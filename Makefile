@@ -34,12 +34,15 @@ endef
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-long bench lint format constraints clean
+.PHONY: help demo demo-laws test test-long bench lint format constraints clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-demo: $(STAMP) ## show the exact laws against the requested ones
+demo: $(STAMP) ## publish a million invented commuters, and ask the file three questions
+	@$(BIN)/python demo/commute.py
+
+demo-laws: $(STAMP) ## show the exact laws against the requested ones
 	@$(BIN)/python demo/laws.py
 
 test: lint ## lint, types, rooms and all tests but the long ones (ARGS='-k name' selects)
@@ -81,7 +84,7 @@ constraints: ## pin the newest version of everything all extras need
 
 clean: ## remove the environment and all caches
 	@rm -rf $(VENV) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
-	@find src tests benchmarks demo -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+	@find src tests benchmarks demo examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 # The stamp comes last: an interrupted install leaves none, and the next call starts over. The pins are given
 # by PIP_CONSTRAINT and not by -c, so that they hold for the build backend too.

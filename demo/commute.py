@@ -1,0 +1,279 @@
+"""From a million commuters to one private file, and what the file answers.
+
+Generates commuters between 100,000 zones, publishes them with the commands that an owner would type, and asks
+the file three questions in plain SQL, with the true answers beside its own.
+
+Promise: the true answers are for this page alone, as these commuters are invented; the file is made by the
+same commands, with the same privacy, as one about real people. No number below is typed in by hand.
+Cost: some seconds; everything is written to a temporary folder that is removed at the end.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import exp
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import perf_counter
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+import hushtable as ht
+
+COMMUTERS = 1_000_000
+REGIONS = 100  # by size, the largest first
+ZONES = 1_000  # of a region, from its centre outwards
+CENTRE = 10  # the innermost zones of a region
+WIDTH = 200.0  # of the country, in kilometres
+NEAR = 20.0  # kilometres within which distance hardly matters
+HOMES, JOBS = 1.2, 1.6  # how steeply homes and jobs thin out from a centre: jobs gather more
+SEED = 2024  # of the invented commuters; the noise has none
+
+EPSILON, BUDGET = "1", "2"
+SIZE = 10_000
+COLUMNS = 80
+
+DOMAIN = f"""\
+title = "Commuters"
+[[attribute]]
+name = "home"
+integers = {{ low = 0, high = {REGIONS * ZONES - 1} }}
+[[attribute]]
+name = "work"
+integers = {{ low = 0, high = {REGIONS * ZONES - 1} }}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Country:
+    """Where regions lie, and how attractive they and their zones are."""
+
+    places: NDArray[np.float64]  # of regions, in kilometres
+    people: NDArray[np.float64]  # share of each region
+    homes: NDArray[np.float64]  # share of each zone of a region
+    jobs: NDArray[np.float64]
+
+    @property
+    def pull(self) -> NDArray[np.float64]:
+        """The chance that who lives in a region (row) works in another (column), by size and distance."""
+        distances = np.linalg.norm(self.places[:, None] - self.places[None, :], axis=2)
+        pull: NDArray[np.float64] = self.people / (distances + NEAR) ** 2
+        pull /= pull.sum(axis=1, keepdims=True)
+        return pull
+
+    @property
+    def partner(self) -> int:
+        """The region that sends most people to the largest, beside itself."""
+        return 1 + int(np.argmax((self.people * self.pull[:, 0])[1:]))
+
+
+def country(rng: np.random.Generator) -> Country:
+    """Return a country with heavy-tailed regions, each with heavy-tailed zones."""
+
+    def shares(count: int, steepness: float) -> NDArray[np.float64]:
+        weights: NDArray[np.float64] = np.arange(1.0, count + 1) ** -steepness
+        weights /= weights.sum()
+        return weights
+
+    places = rng.uniform(0, WIDTH, size=(REGIONS, 2))
+    return Country(places, shares(REGIONS, 1.0), shares(ZONES, HOMES), shares(ZONES, JOBS))
+
+
+def commuters(land: Country, rng: np.random.Generator) -> pa.Table:
+    """Return a home and a work zone for each: they go where many jobs are, and rather near than far."""
+    home = rng.choice(REGIONS, size=COMMUTERS, p=land.people)
+    # Row r of the table of chances is laid out from r to r + 1, so one search finds the region of everybody.
+    chances = np.cumsum(land.pull, axis=1)
+    edges = (np.minimum(chances, 1.0) + np.arange(REGIONS)[:, None]).ravel()
+    work = np.searchsorted(edges, home + rng.random(COMMUTERS), side="right") - home * REGIONS
+    work = np.minimum(work, REGIONS - 1)
+    return pa.table(
+        {
+            "home": home * ZONES + rng.choice(ZONES, size=COMMUTERS, p=land.homes),
+            "work": work * ZONES + rng.choice(ZONES, size=COMMUTERS, p=land.jobs),
+        }
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A question with its true and its private answer, and how many of its people are under the cutoff."""
+
+    question: str
+    condition: str
+    true: int
+    private: float
+    rare: int
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """The row of the table."""
+        return (
+            f"{self.question}\n[dim]WHERE {self.condition}[/]",
+            f"{self.true:,}",
+            f"{self.private:,.0f}",
+            f"{self.private / self.true - 1:+.2%}",
+            f"{self.rare / self.true:.2%}",
+        )
+
+
+def questions(land: Country) -> Iterator[tuple[str, str]]:
+    """Return questions and their conditions: a region has the zones from ZONES * r on."""
+    first = land.partner * ZONES
+    yield "Within the centre of region 0", f"home < {CENTRE} AND work < {CENTRE}"
+    between = f"home BETWEEN {first} AND {first + CENTRE - 1}\n  AND work < {CENTRE}"
+    yield f"Into it, from that of region {land.partner}", between
+    yield "All, as a sum over the file", "true"
+
+
+def answers(folder: Path, release: ht.Release, land: Country) -> Iterator[Answer]:
+    """Ask the rows and the release by plain SQL."""
+    connection = duckdb.connect()
+
+    def ask(sql: str) -> Any:
+        return connection.sql(sql).fetchall()[0][0] or 0
+
+    rows, file = folder / "commute.parquet", folder / "private.parquet"
+    for question, condition in questions(land):
+        pairs = f"SELECT count(*) AS people FROM '{rows}' WHERE {condition} GROUP BY home, work"
+        yield Answer(
+            question,
+            condition,
+            true=ask(f"SELECT count(*) FROM '{rows}' WHERE {condition}"),
+            private=ask(f"SELECT sum(weight) FROM '{file}' WHERE {condition}"),
+            rare=ask(f"SELECT sum(people) FROM ({pairs}) WHERE people < {release.terms.cutoff}"),
+        )
+
+
+def command(console: Console, folder: Path, line: str) -> None:
+    """Show a command as one would type it, run it in `folder`, and show what it prints."""
+    console.print(f"[bold green]$[/] [bold]{line}[/]")
+    words = shlex.split(line.replace("\\\n", " "))
+    assert words[0] == "hushtable"
+    done = subprocess.run(
+        [sys.executable, "-m", "hushtable.cli", *words[1:]],
+        cwd=folder,
+        env=os.environ | {"COLUMNS": str(COLUMNS)},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    console.print(done.stdout.rstrip(), markup=False)
+    console.print()
+    if done.returncode:
+        sys.exit(done.returncode)  # the command has said why, on standard error
+
+
+def heading(console: Console, text: str) -> None:
+    """Print what comes next."""
+    console.rule(f"[bold]{text}", align="left", characters="-")
+
+
+def main() -> None:
+    """Generate, publish, show, ask."""
+    started = perf_counter()
+    console = Console(width=COLUMNS, highlight=False)
+    rng = np.random.default_rng(SEED)
+    with TemporaryDirectory(prefix="hushtable-demo-") as name:
+        folder = Path(name)
+        heading(console, "1. Rows")
+        land = country(rng)
+        table = commuters(land, rng)
+        pq.write_table(table, folder / "commute.parquet")
+        (folder / "commute.toml").write_text(DOMAIN, encoding="utf-8")
+        console.print(
+            f"commute.parquet has {table.num_rows:,} invented commuters, each a row: a home and a work zone. "
+            f"commute.toml declares what is public: there are {REGIONS * ZONES:,} zones, {ZONES:,} in each "
+            "region, the largest region first, and numbered from its centre outwards.\n"
+        )
+
+        heading(console, "2. A budget for these people, and one release paid from it")
+        command(
+            console,
+            folder,
+            f'hushtable ledger create commuters.ledger --epsilon {BUDGET} --about "commuters"',
+        )
+        before = perf_counter()
+        command(
+            console,
+            folder,
+            "hushtable publish commute.parquet --domain commute.toml \\\n"
+            f"    --epsilon {EPSILON} --size {SIZE} --output private.parquet --ledger commuters.ledger",
+        )
+        seconds = perf_counter() - before
+
+        heading(console, "3. What a recipient gets")
+        command(console, folder, "hushtable show private.parquet --rows 5")
+
+        heading(console, "4. Three questions: SELECT sum(weight) FROM 'private.parquet' ...")
+        release = ht.open(folder / "private.parquet")
+        asked = list(answers(folder, release, land))
+        _print_answers(console, asked)
+        _print_limits(console, release, asked[-1])
+
+        heading(console, "5. Why this is good")
+        _print_reasons(console, release, asked[0], (folder / "private.parquet").stat().st_size, seconds)
+    console.print(
+        f"That took {perf_counter() - started:.0f} seconds; the temporary folder is gone. Next: examples/ "
+        "has real tables, `hushtable publish --help` the options, and `make demo-laws` shows that the noise "
+        "is exact."
+    )
+
+
+def _print_answers(console: Console, asked: list[Answer]) -> None:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    table.add_column("question")
+    for column in ("true", "private", "difference", "under the\ncutoff"):
+        table.add_column(column, justify="right", no_wrap=True)
+    for answer in asked:
+        table.add_row(*answer.cells)
+    console.print(table)
+    console.print()
+
+
+def _print_limits(console: Console, release: ht.Release, everybody: Answer) -> None:
+    """Say what plain sums miss."""
+    terms = release.terms
+    assert terms.total is not None
+    console.print(
+        f"What the sums miss: pairs of zones with fewer than {terms.cutoff:g} commuters, the cutoff. "
+        "There, people cannot be told from noise, so the file leaves them out; the last column says how many "
+        "they are in truth. A recipient sees how much is missing: the rows add up to "
+        f"{everybody.private:,.0f}, but the file's noisy total is {terms.total:,} "
+        f"(true: {everybody.true:,}). "
+        "Trust sums over busy pairs; for sums over many rare ones, declare larger zones.\n"
+    )
+
+
+def _print_reasons(console: Console, release: ht.Release, busy: Answer, size: int, seconds: float) -> None:
+    """Say in one line each what was gained."""
+    cells = release.domain.cells_total
+    reasons = {
+        "small": f"{len(release):,} rows in {size / 1e3:,.0f} kB stand for {cells:,} cells "
+        f"({8 * cells / 1e9:,.0f} GB)",
+        "fast": f"{seconds:.1f} seconds to count, draw and write: empty cells are never visited",
+        "private": f"one commuter changes the chance of any file at most {exp(release.epsilon):.2f}-fold",
+        "accurate": f"{busy.private - busy.true:+,.0f} at {busy.true:,} commuters between busy zones",
+    }
+    grid = Table.grid(padding=(0, 2))
+    for word, reason in reasons.items():
+        grid.add_row(f"[bold]{word}[/]", reason)
+    console.print(grid)
+    console.print()
+
+
+if __name__ == "__main__":
+    main()
