@@ -624,15 +624,6 @@ def hot_journal(folder: Path) -> Any:
     return path
 
 
-def sqlite_not_utf8(folder: Path) -> Any:
-    path = sqlite(*LITE_PEOPLE)(folder)
-    connection = sqlite3.connect(path)
-    with connection:
-        connection.execute("UPDATE people SET place = CAST(? AS TEXT)", (CANARY.encode() + b"\xff",))
-    connection.close()
-    return path
-
-
 def open_here(folder: Path) -> Any:
     path = database(PEOPLE)(folder)
     KEPT_OPEN.append(duckdb.connect(str(path)))
@@ -693,7 +684,6 @@ DATABASES = [
         "is damaged",
     ),
     Case("SQLite, killed while writing", hot_journal, "left in the middle of a write"),
-    Case("SQLite, text that is not UTF-8", sqlite_not_utf8, "not UTF-8"),
 ]
 
 # Objects of Python.
@@ -1460,8 +1450,8 @@ FINE = [
     Fine("amounts below 0", value(with_column("n", [-1, 2, 3] * 20)), {(1, 4): 40}, {"count_column": "n"}),
     Fine(
         "amounts beyond 2^60",
-        value(with_column("n", [2**62, 2, 3] * 20)),
-        {(1, 4): 40},
+        value(with_column("n", [2**62, *[0] * 59])),
+        {(0, 3): 2**60},
         {"count_column": "n"},
     ),
     Fine("amounts missing", value(with_column("n", [None, 2, 3] * 20)), {(1, 4): 40}, {"count_column": "n"}),

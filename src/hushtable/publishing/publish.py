@@ -28,20 +28,16 @@ from hushtable.errors import (
     BadMethod,
     BadNumber,
     BadSettings,
-    TooManyCells,
-    TooManyRows,
     UnreviewedDomain,
 )
-from hushtable.exact.balls import nearest_float
-from hushtable.exact.laws import at_rate
 from hushtable.exact.rationals import Rational, as_fraction, as_positive, as_rate
 from hushtable.ledger.ledger import Ledger
-from hushtable.methods.settings import LARGEST_SIZE, Everything, Filter, FilterThreshold, Method, Threshold
+from hushtable.methods.settings import Method
 from hushtable.noise import BitSource, KeyStream, two_sided_geometric
 from hushtable.publishing.choices import Choice, choice, name_of
 from hushtable.release.record import Release, check_output, open_release, write_release
 from hushtable.release.terms import Terms
-from hushtable.summaries.summarize import LARGEST_FULL_TABLE, acceptance_of, summarize_slices
+from hushtable.summaries.summarize import check_method, summarize_slices
 from hushtable.table.progress import Progress, unheard
 
 _LARGEST_SETTING = 10**300  # of a cutoff or a threshold: a release keeps them as floats too
@@ -218,8 +214,7 @@ def publish_chosen(
 
 def check_settings(terms: Terms) -> None:
     """Raise where drawing would be refused, which the terms alone tell: after the charge it is too late."""
-    method, cells = terms.method, terms.domain.cells_total
-    rate = as_rate(terms.rate)
+    method, rate = terms.method, as_rate(terms.rate)
     if terms.total_rate is not None:
         as_rate(terms.total_rate)
     for name in ("cutoff", "threshold"):
@@ -227,18 +222,7 @@ def check_settings(terms: Terms) -> None:
         if value is not None and value > _LARGEST_SETTING:
             hint = "No count is so large."
             raise BadNumber(name=name, value=str(value), allowed="is above 10^300", hint=hint)
-    if isinstance(method, Everything) and cells > LARGEST_FULL_TABLE:
-        raise TooManyCells(cells_total=cells, limit=LARGEST_FULL_TABLE)
-    if isinstance(method, Filter | Threshold | FilterThreshold) and not _is_largest(method):
-        rule = acceptance_of(method, cells_total=cells, rate=rate)
-        expected = nearest_float(at_rate(lambda a: rule.pass_probability(a) * cells, rate))
-        if expected > LARGEST_SIZE:
-            raise TooManyRows(expected=expected, limit=LARGEST_SIZE)
-
-
-def _is_largest(method: Method) -> bool:
-    """Whether a filter asks for a number of rows."""
-    return isinstance(method, Filter) and method.size is not None
+    check_method(method, cells_total=terms.domain.cells_total, rate=rate)
 
 
 def in_one_line(output: str | os.PathLike[str], title: str, method: Method) -> str:

@@ -134,6 +134,7 @@ def summarize_slices(
 ) -> Summary:
     """Draw a summary of a table that comes in slices, which are loaded one by one."""
     rate = as_rate(epsilon / sensitivity)
+    check_method(method, cells_total=space.cells_total, rate=rate)
     draw = _Draw(slices, rate, entropy, threads, progress)
     threshold: float | None = None
     cutoff: Fraction | int | None = None
@@ -150,7 +151,7 @@ def summarize_slices(
             cutoff = rule.cutoff
         case _:
             rule = acceptance_of(method, cells_total=space.cells_total, rate=rate)
-            found = draw.accepted(rule, space.cells_total)
+            found = draw.accepted(rule)
             cutoff = rule.cutoff
             threshold = None if isinstance(method, Filter) else float(rule.threshold or 0)
     if not ascending(found.keys):
@@ -166,6 +167,20 @@ def summarize_slices(
         threshold=threshold,
         cutoff=None if cutoff is None else float(cutoff),
     )
+
+
+def check_method(method: Method, *, cells_total: int, rate: Fraction) -> None:
+    """Raise where a method would publish too much: by public numbers, the same for every table of a shape."""
+    if isinstance(method, Everything):
+        if cells_total > LARGEST_FULL_TABLE:
+            raise TooManyCells(cells_total=cells_total, limit=LARGEST_FULL_TABLE)
+    elif isinstance(method, Threshold | FilterThreshold) or (
+        isinstance(method, Filter) and method.size is None
+    ):
+        rule = acceptance_of(method, cells_total=cells_total, rate=rate)
+        expected = nearest_float(at_rate(lambda a: rule.pass_probability(a) * cells_total, rate))
+        if expected > LARGEST_SIZE:
+            raise TooManyRows(expected=expected, limit=LARGEST_SIZE)
 
 
 def acceptance_of(
@@ -188,12 +203,8 @@ class _Draw(NamedTuple):
     threads: int
     progress: Progress
 
-    def accepted(self, rule: Acceptance, cells_total: int) -> Candidates:
+    def accepted(self, rule: Acceptance) -> Candidates:
         """Return the cells that a rule accepts."""
-        # Judged by public numbers alone: the same for every table of this shape.
-        expected = nearest_float(at_rate(lambda a: rule.pass_probability(a) * cells_total, self.rate))
-        if expected > LARGEST_SIZE:
-            raise TooManyRows(expected=expected, limit=LARGEST_SIZE)
         return self._candidates([rule], [[self._count(part.cells_empty, rule)] for part in self.parts])
 
     def largest(
@@ -273,15 +284,12 @@ def _everything(
     slices: Sequence[Slice], space: KeySpace, method: Everything, rate: Fraction, entropy: BitSource
 ) -> Candidates:
     """Return all cells, each with noise."""
-    cells_total = space.cells_total
-    if cells_total > LARGEST_FULL_TABLE:
-        raise TooManyCells(cells_total=cells_total, limit=LARGEST_FULL_TABLE)
-    counts = np.zeros(cells_total, dtype=np.int64)
+    counts = np.zeros(space.cells_total, dtype=np.int64)
     for part in slices:
         keys, occupied = part.load()
         counts[keys[0]] = occupied
     counts = noisy(counts, rate, entropy)
     if method.nonnegative:
         np.maximum(counts, 0, out=counts)
-    keys = np.arange(cells_total, dtype=np.uint64)[np.newaxis]
-    return Candidates(keys, counts, np.full(cells_total, -1, dtype=np.int8))
+    keys = np.arange(counts.size, dtype=np.uint64)[np.newaxis]
+    return Candidates(keys, counts, np.full(counts.size, -1, dtype=np.int8))
