@@ -58,6 +58,11 @@ def test_large_sums_do_not_wrap() -> None:
     assert table.counts.tolist() == [7]
     table = ht.SparseTable(shape=(3,), codes=[1, 1], counts=[most // 2, most // 2 - 1])
     assert table.counts.tolist() == [most - 1]
+    for sign in (1, -1):
+        table = ht.SparseTable(shape=(3,), codes=[1, 1], counts=[sign * most, 0])
+        assert table.counts.tolist() == [sign * most]
+        with pytest.raises(ht.BadTable, match="more than"):
+            ht.SparseTable(shape=(3,), codes=[1, 1], counts=[sign * most, sign])
     with pytest.raises(ht.BadTable, match=r"counts of one cell add up to more than 2\^60"):
         ht.SparseTable(shape=(3,), codes=[1] * 40, counts=[most] * 40)
 

@@ -127,7 +127,9 @@ def _added_up(counts: NDArray[np.int64], again: NDArray[np.bool_]) -> NDArray[np
     high = np.add.reduceat(parts >> 32, starts)
     low = np.add.reduceat(parts & 0xFFFFFFFF, starts)
     high += low >> 32
-    if high.max() >= 1 << 28 or high.min() < -(1 << 28):
+    within = np.abs(high) <= 1 << 28
+    totals = np.where(within, (high << 32) + (low & 0xFFFFFFFF), LARGEST_COUNT + 1)
+    if np.abs(totals).max() > LARGEST_COUNT:
         raise BadTable("counts of one cell add up to more than 2^60", "Check the count column.")
-    sums[shared[~again]] = (high << 32) + (low & 0xFFFFFFFF)
+    sums[shared[~again]] = totals
     return sums
