@@ -197,15 +197,26 @@ def test_rows_counted_are_those_that_are_counted(rows: list[tuple[Any, Any]], ma
 
 def test_amounts_that_are_counts() -> None:
     amounts = [0, 1, 5, -1, None, 2**61]
-    table = pa.table({"age": [1] * 6, "n": pa.array(amounts, pa.int64())})
+    table = pa.table({"age": [1] * 5 + [2], "n": pa.array(amounts, pa.int64())})
     domain = Domain(attributes=(AGE,))
 
     report = check(table, domain, count_column="n")
 
     assert report.amount is not None
-    assert fates(report.amount) == (3, 1, 0, 1, 1)
-    assert (report.rows_dropped, report.rows_counted) == (3, 3)
-    assert int(count(table, domain=domain, count_column="n", memory=LEAST_MEMORY).counts.sum()) == 6
+    assert fates(report.amount) == (4, 1, 0, 1, 0)
+    assert (report.rows_dropped, report.rows_counted) == (2, 4)
+    counts = count(table, domain=domain, count_column="n", memory=LEAST_MEMORY).counts
+    assert counts.tolist() == [6, 2**60]  # cut to the largest count
+
+
+def test_units_that_may_be_rounded_do_not_fit() -> None:
+    table = pa.table({"age": [1], "who": [1.0]})
+
+    report = check(table, Domain(attributes=(AGE,)), unit=Unit("who", max_rows=1))
+
+    assert not report.fits
+    assert report.unit is not None
+    assert report.unit.problem is not None
 
 
 def test_amounts_that_are_clamped() -> None:

@@ -23,11 +23,10 @@ from hushtable.engines.databases import SQLiteFile, only_table
 from hushtable.engines.engine import LEAST_MEMORY, as_bytes, connect, fetched
 from hushtable.engines.files import files_of, files_sql, format_of, is_duckdb, is_sqlite
 from hushtable.engines.quoting import name_sql
-from hushtable.engines.reading import read_sql, type_text
+from hushtable.engines.reading import read_sql, type_text, unit_sql
 from hushtable.engines.rows import Rows, opened_rows
 from hushtable.engines.spills import spill_folder
 from hushtable.errors import BadData, shown
-from hushtable.table.sparse import LARGEST_COUNT
 
 if TYPE_CHECKING:
     pass
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
 _FIRST_ROWS = 100_000  # of JSON lines, that are searched for names
 _LONGEST_LINE = 1 << 24
 _RENAME = "Name another column, or rename it in a query."
+_LARGEST_INTEGER = (1 << 63) - 2
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -244,7 +244,7 @@ def _look(attribute: Attribute, columns: Mapping[str, str]) -> Look:
 
 def _amount_look(measure: Measure, column: str, columns: Mapping[str, str]) -> Look:
     """Return the look of amounts: they are read, dropped and clamped as an attribute of integers would be."""
-    low, high = measure.clamp or (0, LARGEST_COUNT)
+    low, high = measure.clamp or (0, _LARGEST_INTEGER)  # beyond the largest count they are cut to it
     outside: Rule = "drop" if measure.clamp is None else "clamp"
     look = _look(
         Attribute(name="amount", column=column, values=Integers(low=low, high=high), outside=outside), columns
@@ -263,7 +263,12 @@ def _unit_look(unit: Unit, columns: Mapping[str, str]) -> UnitLook:
     name = _found(unit.column, columns)
     if name is None:
         return UnitLook(unit=unit, column_type="", problem=_absent(unit.column, columns, _RENAME))
-    return UnitLook(unit=unit, column_type=type_text(columns[name]))
+    problem = None
+    try:
+        unit_sql(unit.column, name_sql(name), columns[name])
+    except BadData as error:
+        problem = Problem(fact=error.fact, hint=error.hint)
+    return UnitLook(unit=unit, column_type=type_text(columns[name]), problem=problem)
 
 
 class _Counted(NamedTuple):
