@@ -297,12 +297,8 @@ def test_automatic_choices_use_public_facts_alone(tmp_path: Path) -> None:
 def test_names_of_summaries(settings: dict[str, Any], expected: str) -> None:
     found = choice(**settings, cells=10**9, rate=Fraction(1, 10))
 
-    if settings == {"size": 100}:
-        assert isinstance(found.method, ht.FilterPriority)
-        assert found.rule == "auto-cutoff-1"
-    else:
-        assert repr(found.method) == expected
-        assert found.rule is None
+    assert repr(found.method) == expected
+    assert found.rule == ("auto-cutoff-1" if settings == {"size": 100} else None)
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from hushtable.methods.tuning import AUTO_CUTOFF, auto_cutoff
 
 AUTO = "auto"
 SUMMARIES = ("everything", "filter", "threshold", "priority", "filter-threshold", "filter-priority")
-# What each summary takes beside `one_sided`; in brackets, one of them.
+# What each summary takes beside `one_sided`.
 _TAKES: dict[str, tuple[str, ...]] = {
     "everything": (),
     "filter": ("cutoff", "size"),
