@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 from fractions import Fraction
+from math import prod
+from typing import Any
 
+import numpy as np
 from hypothesis import strategies as st
 
 from hushtable.domain.attributes import Attribute, Bins, Categories, Edges, Integers, Kind, Other, Rule, Times
 from hushtable.domain.kinds import FINEST
+from hushtable.domain.syntax import attribute_of
 
 ZONES = ["UTC", "Europe/Berlin", "America/New_York", "Asia/Kathmandu", "Pacific/Apia"]
 COMMUTE = """
@@ -116,3 +120,65 @@ def attributes(draw: st.DrawFn, name: str = "x") -> Attribute:
 def codes_below(size: int) -> st.SearchStrategy[list[int]]:
     """Some codes, the first and the last among the likely ones."""
     return st.lists(st.sampled_from([0, size - 1, size // 2]) | st.integers(0, size - 1), max_size=8)
+
+
+@st.composite
+def with_levels(draw: st.DrawFn, name: str = "x", *, errors: bool = True) -> Attribute:
+    """An attribute with one to three levels, and rules; `errors`: whether a rule may be "error"."""
+    declared = draw(
+        st.sampled_from([_listed_levels, _wider_bins, _longer_times]).flatmap(lambda each: each())
+    )
+    missing: list[Any] = ["drop", "error"] if errors else ["drop"]
+    outside = [*missing, "clamp"]
+    if "categories" in declared:
+        missing = outside = [*missing, {"other": "none"}, {"other": "?"}]
+    rules = {"missing": draw(st.sampled_from(missing)), "outside": draw(st.sampled_from(outside))}
+    return attribute_of({"name": name, **declared, **rules})
+
+
+@st.composite
+def _listed_levels(draw: st.DrawFn) -> dict[str, Any]:
+    """Categories whose groups are grouped again and again."""
+    values = draw(st.lists(st.text("ab1 ", max_size=3), min_size=1, max_size=9, unique=True))
+    groups = list(range(len(values)))
+    levels = {}
+    for level in range(draw(st.integers(1, 3))):
+        merged = {group: draw(st.integers(0, 3)) for group in dict.fromkeys(groups)}
+        groups = [merged[group] for group in groups]
+        # Some coarser values are spelt like finer ones, which must not be confused with them.
+        names = [values[group] if group < len(values) else f"group {group}" for group in groups]
+        levels[f"level {level}"] = names
+    return {"categories": {"values": values, "levels": levels}}
+
+
+@st.composite
+def _wider_bins(draw: st.DrawFn) -> dict[str, Any]:
+    factors = draw(st.lists(st.integers(2, 5), min_size=1, max_size=3))
+    step = draw(st.sampled_from(["1", "5", "1/2", "1/3", "0.1"]).map(Fraction))
+    start = draw(st.integers(-20, 20)) * draw(st.sampled_from([step, Fraction(1, 10)]))
+    steps = [step * prod(factors[:many]) for many in range(1, len(factors) + 1)]
+    stop = start + draw(st.integers(1, 4)) * steps[-1]
+    table = {"start": str(start), "stop": str(stop), "step": str(step)}
+    return {"bins": {**table, "levels": [str(each) for each in steps]}}
+
+
+@st.composite
+def _longer_times(draw: st.DrawFn) -> dict[str, Any]:
+    start, stop, every, levels = draw(
+        st.sampled_from(
+            [
+                ("2023-03-01", "2025-03-01", "1 day", ["1 month", "3 months", "1 year"]),
+                ("2023-12-01", "2024-03-01", "8 hours", ["1 day", "1 month"]),
+                ("2024-03-31 00:00", "2024-04-07 00:00", "15 minutes", ["30 minutes", "6 hours", "1 week"]),
+                ("2024-03-30 11:11:11", "2024-03-31 11:11:11", "1 second", ["1 minute", "12 hours"]),
+                ("1999-01-01", "2005-01-01", "2 months", ["6 months", "2 years"]),
+            ]
+        )
+    )
+    zone = draw(st.sampled_from(ZONES))
+    return {"times": {"start": start, "stop": stop, "every": every, "levels": levels, "timezone": zone}}
+
+
+def first_of(attribute: Attribute, code: int) -> Any:
+    """The value that a code decodes to: a text, or the lower edge."""
+    return attribute.values.decode(np.array([code]))[0].as_py()

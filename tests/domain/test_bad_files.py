@@ -13,6 +13,7 @@ import hushtable as ht
 from tests.domain import examples
 
 X = '[[attribute]]\nname = "x"\n'
+BINS = "bins = { start = 0, stop = 100, step = 5, "
 YEAR = 'times = { start = "2024-01-01", stop = "2025-01-01", every = "1 day", '
 
 
@@ -87,7 +88,7 @@ def test_mistakes_of_the_name(tmp_path: Path, name: str, message: str) -> None:
             'integers = { low = 0, high = 1 }\ncategories = ["a"]',
             "it has `integers` and `categories`. Give exactly one of",
         ),
-        ("levels = []", "`levels` is reserved for a later version"),
+        ("levels = []", "`levels` stands beside the values. Write it inside, as in bins = {"),
         (
             'categorys = ["a"]',
             "an attribute has no key 'categorys'. Did you mean `categories`? Allowed are `name`,",
@@ -215,6 +216,95 @@ def test_mistakes_of_the_name(tmp_path: Path, name: str, message: str) -> None:
             YEAR + 'tz = "UTC" }',
             "times has no key 'tz'",
         ),
+        # levels
+        ("integers = { low = 0, high = 9, levels = [5] }", "integers have no levels. Declare bins = {"),
+        ("bins = { edges = [0, 1], levels = [2] }", "bins has `levels` beside `edges`"),
+        (BINS + "levels = 10 }", "levels = 10 is not a list. Write levels = [10, 20]."),
+        (BINS + "levels = [true] }", "levels = True is not a finite number"),
+        (BINS + "levels = [5] }", "the level 5 is not a multiple of 5, the step before. Order levels"),
+        (BINS + "levels = [-5] }", "the level -5 is not a multiple of 5"),
+        (BINS + "levels = [12.5] }", "the level 12.5 is not a multiple of 5"),
+        (BINS + "levels = [20, 10] }", "the level 10 is not a multiple of 20, the step before"),
+        (BINS + "levels = [10, 25] }", "the level 25 is not a multiple of 10, the step before"),
+        (
+            BINS + "levels = [10, 30] }",
+            "at the level 30, bins from 0 to 100 do not divide into steps of 30. Take stop = 90 or",
+        ),
+        (BINS + "levels = [200] }", "at the level 200, bins from 0 to 100 do not divide"),
+        (
+            YEAR + 'levels = "1 week" }',
+            'levels = \'1 week\' is not a list. Write levels = ["1 hour", "1 day"].',
+        ),
+        (YEAR + 'levels = ["weekly"] }', "levels = 'weekly' is not a step of time"),
+        (YEAR + 'levels = ["24 hours"] }', "a step of the level 1 day does not consist of steps of 1 day"),
+        (YEAR + 'levels = ["0 days"] }', "does not consist of steps of 1 day"),
+        (
+            YEAR + 'levels = ["36 hours"] }',
+            "the level 36 hours does not consist of steps of 1 day, those before",
+        ),
+        (YEAR + 'levels = ["1 year", "1 month"] }', "the level 1 month does not consist of steps of 1 year"),
+        (
+            YEAR + 'levels = ["1 month", "31 days"] }',
+            "the level 31 days does not consist of steps of 1 month",
+        ),
+        (YEAR + 'levels = ["2 days", "1 month"] }', "steps of 2 days, those before. Order levels from fine"),
+        (
+            YEAR + 'levels = ["1 week"] }',
+            "at the level 1 week, times from 2024-01-01 00:00:00 to 2025-01-01 00",
+        ),
+        (YEAR + 'levels = ["1 month", "5 months"] }', "do not divide into steps of 5 months. Take stop ="),
+        (
+            'times = { start = "2024-01-02", stop = "2024-03-01", every = "1 day", levels = ["1 month"] }',
+            "at the level 1 month, steps of months start at 2024-01-02 00:00:00, within a month",
+        ),
+        (
+            'categories = { values = ["a"], levels = ["b"] }',
+            "levels = ['b'] is not a table of names. Write {",
+        ),
+        (
+            'categories = { values = ["a"], levels = { r = "b" } }',
+            "the values of level 'r' are not a list of text",
+        ),
+        ('categories = { values = ["a"], levels = { r = true } }', "the values of level 'r' are not a list"),
+        (
+            'categories = { values = ["a"], levels = { r = [1] } }',
+            "the values of level 'r' hold 1, which is not",
+        ),
+        (
+            'categories = { values = ["a", "b"], levels = { r = ["x"] } }',
+            "the level 'r' has 1 values for 2 categories. Give one coarser value for each category",
+        ),
+        (
+            'categories = { values = ["a"], levels = { "" = ["x"] } }',
+            "the level's name '' is not a line of text",
+        ),
+        ('categories = { values = ["a"], levels = { "a=b" = ["x"] } }', "is not a line of text without `=`"),
+        (
+            'categories = { values = ["a"], levels = { r = 0 } }',
+            "takes the first 0 characters of each category",
+        ),
+        ('categories = { values = ["abc", "a"], levels = { r = 2 } }', "of each category. 'a' has only 1."),
+        (
+            'categories = { values = ["a", "b", "c"], levels = { r = ["x", "y", "y"], s = ["p", "p", "q"]}}',
+            "'y' of level 'r' lies in both 'p' and 'q' of level 's'. Order levels from fine to coarse",
+        ),
+        (
+            'categories = { values = ["a"], levels = { r = ["x"] } }\nmissing = { other = "x" }',
+            "the category 'x' of a rule is not by itself at level 'r'. There, 'x' and no other value must",
+        ),
+        (
+            'categories = { values = ["a", "o"], levels = { r = ["o", "o"] } }\noutside = { other = "o" }',
+            "the category 'o' of a rule is not by itself at level 'r'",
+        ),
+        (
+            'categories = { values = ["a", "o"], levels = { r = ["x", "y"] } }\noutside = { other = "o" }',
+            "the category 'o' of a rule is not by itself at level 'r'",
+        ),
+        (
+            'categories = { file = "c.csv", levels = { r = 1.5 } }',
+            "the level 'r' = 1.5 is neither text nor a",
+        ),
+        ('categories = { file = "c.csv", levels = { r = "" } }', "the level 'r' = '' is neither text nor a"),
         # rules
         ('integers = { low = 0, high = 1 }\nmissing = "clamp"', 'Allowed are "drop" and "error".'),
         ('integers = { low = 0, high = 1 }\noutside = { other = "x" }', "is not a rule for integers"),
@@ -269,6 +359,21 @@ def test_mistakes_of_an_attribute(tmp_path: Path, entry: str, message: str) -> N
             "the kind of the file 'c.xlsx' is unknown. Give a file that ends in .csv,",
         ),
         (b"a\nb\n", 'file = "c.parquet"', "the file 'c.parquet' is not readable as Parquet"),
+        (
+            b"a,b\n1,2\n",
+            'file = "c.csv", column = "a", levels = { r = "c" }',
+            "does not have one column 'c'. It has: 'a', 'b'.",
+        ),
+        (
+            b"a,b\n1,2\n2,\n",
+            'file = "c.csv", column = "a", levels = { r = "b" }',
+            "line 3 of 'c.csv' has no value for the level's column 'b'",
+        ),
+        (
+            b"a,b,c\n1,x,p\n2,x,q\n",
+            'file = "c.csv", column = "a", levels = { r = "b", s = "c" }',
+            "'x' of level 'r' lies in both 'p' and 'q' of level 's'",
+        ),
         (b"", 'file = "c.parquet"', "the file 'c.parquet' is not readable as Parquet"),
     ],
 )

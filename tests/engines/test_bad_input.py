@@ -1692,6 +1692,7 @@ def test_an_interrupt_in_an_object_passes_through(make: Make, data: Path, spills
 
 INTERRUPTED = f"""
 import sys, time, traceback
+import duckdb  # now: interrupted while it loads, it would say ImportError
 import pyarrow as pa
 import hushtable as ht
 from hushtable.domain.attributes import Attribute, Categories

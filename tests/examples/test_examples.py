@@ -62,7 +62,7 @@ def page(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     """A copy of an example, as far from the shared data as the example itself, whose commands have run."""
     root = tmp_path_factory.mktemp("example")
     folder = root / "main" / "examples" / request.param
-    made = shutil.ignore_patterns("*.parquet", "block-groups.csv", "__pycache__")
+    made = shutil.ignore_patterns("*.parquet", "__pycache__")
     shutil.copytree(ROOT / "examples" / request.param, folder, ignore=made)
     (root / "shared").symlink_to(SHARED, target_is_directory=True)
     text = (folder / "README.md").read_text(encoding="utf-8")

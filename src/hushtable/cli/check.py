@@ -12,6 +12,7 @@ from hushtable.cli.options import (
     CountColumn,
     Data,
     DomainFile,
+    Levels,
     MaxRows,
     Memory,
     Query,
@@ -19,6 +20,7 @@ from hushtable.cli.options import (
     SumColumn,
     UnitColumn,
     Where,
+    loaded,
     measured,
 )
 
@@ -35,6 +37,7 @@ NOTICE = "PRIVATE: true numbers, for the data owner only. Do not publish or pass
 def check(
     data: Data,
     domain: DomainFile,
+    level: Levels = None,
     where: Where = None,
     query: Query = None,
     count_column: CountColumn = None,
@@ -58,13 +61,12 @@ def check(
       hushtable check flows.parquet --domain flows.toml --count-column people
     """
     from hushtable.cli.printing import reading
-    from hushtable.domain.domain import Domain
     from hushtable.engines.checking import check_rows
 
     measure = measured(
         count_column=count_column, sum_column=sum_column, clamp=clamp, unit=unit, max_rows=max_rows
     )
-    declared = Domain.load(domain)
+    declared = loaded(domain, level)
     with reading():
         report = check_rows(
             data[0] if len(data) == 1 else data,

@@ -1,12 +1,15 @@
-"""`hushtable domain`: draft a domain file, show one."""
+"""`hushtable domain`: draft a domain file, show one; and the option `--level`, which coarsens one."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    pass
 
 domain = typer.Typer(
     no_args_is_help=True,
@@ -74,7 +77,7 @@ def _write(path: Path, text: str, *, overwrite: bool) -> None:
 def show(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A domain file (TOML).")],
 ) -> None:
-    """Show the attributes of a domain file and how many cells they make.
+    """Show the attributes of a domain file, their levels, and how many cells they make.
 
     \b
     Example:
@@ -95,6 +98,8 @@ def show(
             rule_in_words(attribute.missing),
             rule_in_words(attribute.outside),
         )
+        for level, size in declared.levels[attribute.name].items():
+            rows.add_row("", f"level {level}", f"{size:,}", "", "")
     out = console()
     out.print(printable(declared.title) or str(file), style="bold")
     out.print()

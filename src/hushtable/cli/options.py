@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 import typer
 
 if TYPE_CHECKING:
+    from hushtable.domain.domain import Domain
     from hushtable.domain.measure import Measure
 
 Data: TypeAlias = Annotated[
@@ -40,6 +41,28 @@ RowsAreUnits: TypeAlias = Annotated[
 Memory: TypeAlias = Annotated[
     str | None, typer.Option(metavar="SIZE", help="Such as 2GB; by default half of the machine's.")
 ]
+
+Levels: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--level", metavar="NAME=LEVEL", help="A coarser level of an attribute; one --level for each."
+    ),
+]
+
+
+def loaded(file: Path, levels: list[str] | None) -> Domain:
+    """Return the domain of a file, with attributes at the levels of the options."""
+    from hushtable.domain.domain import Domain
+
+    chosen: dict[str, str] = {}
+    for said in levels or ():
+        name, equals, level = said.rpartition("=")  # a name may have a `=` in it, a level has none
+        if not equals or not name or not level:
+            raise typer.BadParameter(f"--level {said!r} is not of the form NAME=LEVEL, as in home=tract.")
+        if name in chosen:
+            raise typer.BadParameter(f"--level names {name!r} twice. Give one level for each attribute.")
+        chosen[name] = level
+    return Domain.load(file).at(chosen)
 
 
 def measured(

@@ -7,10 +7,13 @@ Cost: `place` reads one Python value at a time; it is the slow reference for eng
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from typing import Literal, TypeAlias
 
 from hushtable.domain.kinds import Bins, Categories, Edges, Integers
+from hushtable.domain.levels import CategoryLevel, Finer, Level
 from hushtable.domain.reading import Fate
 from hushtable.domain.times import Times
 from hushtable.errors import BadDomain, BadRows, shown
@@ -57,6 +60,10 @@ class Attribute:
     `Other` needs categories, and its value becomes the last of them unless it is one already; clamp
     needs any other kind.
 
+    `levels` are coarser values that it can be published with, from fine to coarse. Of an attribute at a level
+    of categories, `reads` are the finer ones that rows hold. Neither changes what a release says, so neither
+    counts when attributes are compared.
+
     >>> age = Attribute(name="age", values=Integers(low=0, high=99), outside="clamp")
     >>> age.place(120), age.place("unknown")
     (99, None)
@@ -67,6 +74,8 @@ class Attribute:
     values: Kind
     missing: Rule = "drop"
     outside: Rule = "drop"
+    levels: tuple[Level, ...] = field(default=(), repr=False, compare=False)
+    reads: Finer | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         _check_name(self.name)
@@ -77,7 +86,13 @@ class Attribute:
         _check_rule("outside", self.outside, self.values)
         for rule in (self.missing, self.outside):
             if isinstance(rule, Other) and isinstance(self.values, Categories):
+                object.__setattr__(self, "levels", tuple(self._levels_and_other(rule.value, self.values)))
                 object.__setattr__(self, "values", self.values.and_other(rule.value))
+
+    def _levels_and_other(self, other: str, values: Categories) -> Iterator[Level]:
+        """Yield the levels with the category of a rule."""
+        for level in self.levels:
+            yield level.and_other(other, values) if isinstance(level, CategoryLevel) else level
 
     @property
     def size(self) -> int:
@@ -98,9 +113,25 @@ class Attribute:
         code = self.values.code_of(rule.value) if isinstance(rule, Other) else None
         return code if isinstance(code, int) else None
 
+    def at(self, level: str) -> Attribute:
+        """Return this attribute with the values of a level; it reads the same rows by the same rules."""
+        names = [each.name for each in self.levels]
+        if str(level) not in names:  # a step of bins may be given as a number
+            near = get_close_matches(str(level), names, n=1)
+            guess = f"Did you mean {shown(near[0])}? " if near else ""
+            hint = f"{guess}Its levels are {', '.join(map(shown, names))}."
+            if not names:
+                hint = "It has none; `levels` of its values in the domain file declares them."
+            raise BadDomain(f"it has no level {shown(level)}", hint, attribute=self.name)
+        found = self.levels[names.index(str(level))]
+        finer = None
+        if isinstance(found, CategoryLevel) and isinstance(self.values, Categories):
+            finer = Finer(values=self.values, codes=found.codes)
+        return replace(self, values=found.values, levels=(), reads=finer)
+
     def place(self, value: object) -> int | None:
         """Return the code of a row with this value, or None where the row is dropped."""
-        code = self.values.code_of(value)
+        code = (self.values if self.reads is None else self.reads).code_of(value)
         if isinstance(code, int):
             return code
         about = "missing" if code in (Fate.MISSING, Fate.UNREADABLE) else "outside"

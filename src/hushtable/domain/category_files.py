@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, NamedTuple
 
 from hushtable.domain.kinds import Categories
 from hushtable.errors import BadDomain, shown
@@ -21,88 +21,110 @@ from hushtable.errors import BadDomain, shown
 _DELIMITERS = {".csv": ",", ".tsv": "\t", ".csv.gz": ",", ".tsv.gz": "\t"}
 
 
-def read_categories(path: Path, *, column: str | None = None, label: str | None = None) -> Categories:
-    """Return the categories in `column` of a file, with labels from column `label`.
+class Listed(NamedTuple):
+    """The categories of a file, and what its further columns say of each of them."""
+
+    values: Categories
+    further: list[list[str]]
+
+
+def read_categories(
+    path: Path, *, column: str | None = None, label: str | None = None, further: Sequence[str] = ()
+) -> Listed:
+    """Return the categories in `column` of a file, with labels from column `label`, and further columns.
 
     `column` may be left out where the file has one column. An empty label means the value itself.
     """
     with _said_in_our_words(path):
         if path.name.lower().endswith(".parquet"):
-            values, labels = _parquet_columns(path, column, label)
+            (values, *rest), labels = _parquet_columns(path, column, label, further)
         else:
-            values, labels = _text_columns(path, column, label)
+            (values, *rest), labels = _text_columns(path, column, label, further)
     if label is None:
-        return Categories(values=tuple(values))
+        return Listed(Categories(values=tuple(values)), rest)
     titles = tuple(title or value for value, title in zip(values, labels, strict=True))
-    return Categories(values=tuple(values), labels=titles)
+    return Listed(Categories(values=tuple(values), labels=titles), rest)
 
 
-def _text_columns(path: Path, column: str | None, label: str | None) -> tuple[list[str], list[str]]:
-    """Return the values and labels of a CSV or TSV file."""
+def _text_columns(
+    path: Path, column: str | None, label: str | None, further: Sequence[str]
+) -> tuple[list[list[str]], list[str]]:
+    """Return the values with the further columns, and the labels, of a CSV or TSV file."""
     ending = next((end for end in _DELIMITERS if path.name.lower().endswith(end)), None)
     if ending is None:
         hint = f"Give a file that ends in {', '.join(_DELIMITERS)} or .parquet."
         raise BadDomain(f"the kind of the file {shown(path.name)} is unknown", hint)
-    values: list[str] = []
     labels: list[str] = []
     with _open_text(path) as lines:
         rows = csv.reader(lines, delimiter=_DELIMITERS[ending], strict=True)
         header = next(rows, [])
-        place, label_place = _places(path, header, column, label)
+        label_place, *places = _places(path, header, column, label, further)
+        found: list[list[str]] = [[] for _ in places]
+        filled = list(zip(found, places, strict=True))
         for row in rows:
             if len(row) != len(header):
                 if not row:  # a blank line
                     continue
                 fact = f"line {rows.line_num} of {shown(path.name)} has {len(row)} fields"
                 raise BadDomain(f"{fact}, the first line {len(header)}", "Put quotes around odd text.")
-            if not row[place]:
-                fact = f"line {rows.line_num} of {shown(path.name)} has no value for the category"
-                raise BadDomain(fact, "Give it a text or take the line out.")
-            values.append(row[place])
+            for texts, place in filled:
+                if not row[place]:
+                    what = (
+                        "the category" if texts is found[0] else f"the level's column {shown(header[place])}"
+                    )
+                    fact = f"line {rows.line_num} of {shown(path.name)} has no value for {what}"
+                    raise BadDomain(fact, "Give it a text or take the line out.")
+                texts.append(row[place])
             labels.append(row[label_place])
-    return values, labels
+    return found, labels
 
 
-def _parquet_columns(path: Path, column: str | None, label: str | None) -> tuple[list[str], list[str]]:
-    """Return the values and labels of a Parquet file."""
+def _parquet_columns(
+    path: Path, column: str | None, label: str | None, further: Sequence[str]
+) -> tuple[list[list[str]], list[str]]:
+    """Return the values with the further columns, and the labels, of a Parquet file."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
         with pq.ParquetFile(path) as file:
             header = file.schema_arrow.names
-            wanted = [header[place] for place in _places(path, header, column, label)]
-            table = file.read(columns=wanted)
+            labelled, *filled = (header[place] for place in _places(path, header, column, label, further))
+            names = list(dict.fromkeys([*filled, labelled]))
+            table = file.read(columns=names)
     except pa.ArrowException:
         fact = f"the file {shown(path.name)} is not readable as Parquet"
         raise BadDomain(fact, "Check how it was written.") from None
     found: dict[str, list[str]] = {}
-    for name in dict.fromkeys(wanted):
+    for name in names:
         texts = table[name]
         kind = texts.type.value_type if pa.types.is_dictionary(texts.type) else texts.type
         if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)):
             fact = f"the column {shown(name)} of {shown(path.name)} holds {kind}, not text"
             raise BadDomain(fact, 'Store it as text: as a number, "06001" loses its leading zero.')
-        if texts.null_count and name == wanted[0]:
+        if texts.null_count and name in filled:
             fact = f"the column {shown(name)} of {shown(path.name)} has {texts.null_count} nulls"
             raise BadDomain(fact, "Give each row a text or take it out.")
         found[name] = texts.to_pylist()
-    return found[wanted[0]], found[wanted[1]]
+    return [found[name] for name in filled], found[labelled]
 
 
-def _places(path: Path, header: Sequence[str], column: str | None, label: str | None) -> tuple[int, int]:
-    """Return the places of the value's column and of the label's, which is the same if there is none."""
+def _places(
+    path: Path, header: Sequence[str], column: str | None, label: str | None, further: Sequence[str]
+) -> list[int]:
+    """Return the places of the label's column (the value's, if there is none), the value's and the others."""
     names = ", ".join(map(shown, header[:20])) or "none"
     if column is None:
         if len(header) != 1:
             fact = f"the file {shown(path.name)} has {len(header)} columns and none is chosen"
             raise BadDomain(fact, f"Add `column`; the file has: {names}.")
         column = header[0]
-    for name in (column, column if label is None else label):
+    wanted = [column if label is None else label, column, *further]
+    for name in wanted[1:] + wanted[:1]:
         if list(header).count(name) != 1:
             fact = f"the file {shown(path.name)} does not have one column {shown(name)}"
             raise BadDomain(fact, f"It has: {names}.")
-    return list(header).index(column), list(header).index(column if label is None else label)
+    return [list(header).index(name) for name in wanted]
 
 
 def _open_text(path: Path) -> IO[str]:

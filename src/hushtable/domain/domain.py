@@ -11,7 +11,7 @@ import hashlib
 import json
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cached_property
 from math import log10
@@ -135,6 +135,39 @@ class Domain:
         guess = f"Did you mean {shown(near[0])}? " if near else ""
         names = ", ".join(shown(each) for each in self.names)
         raise BadDomain(f"there is no attribute {shown(name)}", f"{guess}The attributes are {names}.")
+
+    @property
+    def levels(self) -> dict[str, dict[str, int]]:
+        """The coarser levels of each attribute, from fine to coarse, with their numbers of values."""
+        return {
+            each.name: {level.name: level.values.size for level in each.levels} for each in self.attributes
+        }
+
+    def at(self, levels: Mapping[str, str]) -> Domain:
+        """Return the domain in which these attributes are at these levels.
+
+        Guarantee: it reads the same rows by the same rules, so that counting in it is counting in this one
+        and adding cells up. It describes its own values alone: neither finer ones nor levels.
+
+        >>> text = '''
+        ... [[attribute]]
+        ... name = "age"
+        ... bins = { start = 0, stop = 100, step = 5, levels = [10, 50] }
+        ... '''
+        >>> from pathlib import Path
+        >>> _ = Path("age.toml").write_text(text)
+        >>> domain = Domain.load("age.toml")
+        >>> domain.levels
+        {'age': {'10': 10, '50': 2}}
+        >>> domain.at({"age": "10"})
+        Domain(age: 10, cells_total=10)
+        """
+        if not isinstance(levels, Mapping):
+            fact = f"levels = {shown(levels)} does not say which attribute has which level"
+            raise BadDomain(fact, 'Write a dict such as {"home": "tract"}.')
+        chosen = {self.attribute(name).name: level for name, level in levels.items()}
+        attributes = (each.at(chosen[each.name]) if each.name in chosen else each for each in self.attributes)
+        return replace(self, attributes=tuple(attributes))
 
     def decode(self, codes: NDArray[np.int64]) -> pa.Table:
         """Return the values of cells as a table with a typed column for each attribute.

@@ -85,14 +85,14 @@ class Categories:
     labels: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "values", _texts(self.values, name="categories"))
+        object.__setattr__(self, "values", texts(self.values, name="categories"))
         if not self.values:
             raise BadDomain("the list of categories is empty", "Give at least one value.")
         if len(set(self.values)) < len(self.values):
             twice = Counter(self.values).most_common(1)[0][0]
             raise BadDomain(f"the category {shown(twice)} comes twice", "Give each value once.")
         if self.labels is not None:
-            object.__setattr__(self, "labels", _texts(self.labels, name="labels"))
+            object.__setattr__(self, "labels", texts(self.labels, name="labels"))
             if len(self.labels) != len(self.values):
                 fact = f"there are {len(self.labels)} labels for {len(self.values)} categories"
                 raise BadDomain(fact, "Give one label for each value, in the same order.")
@@ -282,7 +282,7 @@ def plain(value: Fraction) -> str:
     return text if Fraction(text) == value else str(value)
 
 
-def _texts(values: object, *, name: str) -> tuple[str, ...]:
+def texts(values: object, *, name: str) -> tuple[str, ...]:
     """Return a list of text as a tuple."""
     if not isinstance(values, list | tuple):
         raise BadDomain(f"{name} are not a list of text", 'Write a list such as ["north", "south"].')

@@ -16,6 +16,7 @@ from typing import Any, Literal
 from hushtable.domain.attributes import Attribute, Bins, Categories, Edges, Integers, Kind, Other, Rule, Times
 from hushtable.domain.category_files import read_categories
 from hushtable.domain.kinds import as_exact, as_whole
+from hushtable.domain.levels import Level, bin_levels, category_levels, time_levels
 from hushtable.domain.reading import time_of_text
 from hushtable.domain.times import UNITS
 from hushtable.errors import BadDomain, shown
@@ -24,9 +25,9 @@ _ALLOWED = {
     "the domain": ("title", "reviewed", "attribute"),
     "an attribute": ("name", "column", "integers", "categories", "bins", "times", "missing", "outside"),
     "integers": ("low", "high"),
-    "categories": ("file", "column", "label", "values", "labels"),
-    "bins": ("start", "stop", "step", "edges"),
-    "times": ("start", "stop", "every", "timezone"),
+    "categories": ("file", "column", "label", "values", "labels", "levels"),
+    "bins": ("start", "stop", "step", "edges", "levels"),
+    "times": ("start", "stop", "every", "timezone", "levels"),
     "missing": ("other",),
     "outside": ("other",),
 }
@@ -68,8 +69,8 @@ def _numbered(tables: Iterable[object], folder: Path | None) -> Iterable[Attribu
 def attribute_of(document: object, *, folder: Path | None = None) -> Attribute:
     """Return the attribute that a table of a domain file describes."""
     if isinstance(document, Mapping) and "levels" in document:
-        hint = "Take it out; give each level of detail its own attribute, or publish the finest."
-        raise BadDomain("`levels` is reserved for a later version and does nothing yet", hint)
+        hint = "Write it inside, as in bins = { start = 0, stop = 100, step = 5, levels = [10, 20] }."
+        raise BadDomain("`levels` stands beside the values", hint)
     table = _table(document, "an attribute")
     if "name" not in table:
         raise BadDomain("it has no `name`", 'Write name = "..." below [[attribute]].')
@@ -79,52 +80,87 @@ def attribute_of(document: object, *, folder: Path | None = None) -> Attribute:
         raise BadDomain(f"it has {said}", f"Give exactly one of {', '.join(f'`{k}`' for k in _KINDS)}.")
     if table.get("column") == "":
         raise BadDomain("its `column` is empty", "Write the name of the data's column, or take it out.")
+    values, levels = _values(kinds[0], table[kinds[0]], folder)
     return Attribute(
         name=table["name"],
         column=table.get("column", ""),
-        values=_kind(kinds[0], table[kinds[0]], folder),
+        values=values,
+        levels=levels,
         missing=_rule("missing", table.get("missing", "drop")),
         outside=_rule("outside", table.get("outside", "drop")),
     )
 
 
-def _kind(kind: str, said: object, folder: Path | None) -> Kind:
-    """Return the values that the entry `kind = said` declares."""
+def _values(kind: str, said: object, folder: Path | None) -> tuple[Kind, tuple[Level, ...]]:
+    """Return the values that the entry `kind = said` declares, and their coarser levels."""
     if kind == "categories" and isinstance(said, list):
-        return Categories(values=tuple(said))
+        return Categories(values=tuple(said)), ()
+    if kind == "integers" and isinstance(said, Mapping) and "levels" in said:
+        hint = (
+            "Declare bins = { start = 0, stop = 100, step = 1, levels = [10] }: they hold whole numbers, too."
+        )
+        raise BadDomain("integers have no levels", hint)
     table = _table(said, kind)
     match kind:
         case "integers":
             _need(table, kind, ("low", "high"))
-            return Integers(**{key: as_whole(table[key], name=key) for key in ("low", "high")})
+            return Integers(**{key: as_whole(table[key], name=key) for key in ("low", "high")}), ()
         case "categories":
             return _categories(table, folder)
         case "bins":
             if "edges" in table:
                 _need(table, kind, ("edges",))
-                return Edges(edges=table["edges"])
-            _need(table, kind, ("start", "stop", "step"))
-            return Bins(**{key: as_exact(table[key], name=key) for key in ("start", "stop", "step")})
+                return Edges(edges=table["edges"]), ()
+            _need(table, kind, ("start", "stop", "step"), ("levels",))
+            bins = Bins(**{key: as_exact(table[key], name=key) for key in ("start", "stop", "step")})
+            steps = [as_exact(step, name="levels") for step in _list(table, "[10, 20]")]
+            return bins, bin_levels(bins, steps)
         case _:
-            _need(table, kind, ("start", "stop", "every"), ("timezone",))
-            every, unit = _step(table["every"])
+            _need(table, kind, ("start", "stop", "every"), ("timezone", "levels"))
+            every, unit = _step("every", table["every"])
             start, stop = (_clock(key, table[key]) for key in ("start", "stop"))
             zone = table.get("timezone", "UTC")
-            return Times(start=start, stop=stop, every=every, unit=unit, timezone=zone)
+            times = Times(start=start, stop=stop, every=every, unit=unit, timezone=zone)
+            longer = [_step("levels", step) for step in _list(table, '["1 hour", "1 day"]')]
+            return times, time_levels(times, longer)
 
 
-def _categories(table: Mapping[str, Any], folder: Path | None) -> Categories:
-    """Return categories from a file, or written out with their labels."""
+def _categories(table: Mapping[str, Any], folder: Path | None) -> tuple[Categories, tuple[Level, ...]]:
+    """Return categories from a file, or written out with their labels, and their levels."""
+    levels = table.get("levels", {})
+    if not isinstance(levels, Mapping):
+        hint = "Write { tract = ..., county = ... }, from fine to coarse."
+        raise BadDomain(f"levels = {shown(levels)} is not a table of names", hint)
     if "file" not in table:
-        _need(table, "categories", ("values",), ("labels",))
-        return Categories(values=table["values"], labels=table.get("labels"))
-    _need(table, "categories", ("file",), ("column", "label"))
+        _need(table, "categories", ("values",), ("labels", "levels"))
+        values = Categories(values=table["values"], labels=table.get("labels"))
+        return values, category_levels(values, levels)
+    _need(table, "categories", ("file",), ("column", "label", "levels"))
     for key, value in table.items():
-        if not isinstance(value, str) or not value:
+        if key != "levels" and (not isinstance(value, str) or not value):
             raise BadDomain(f"{key} = {shown(value)} is not text", f'Write {key} = "...".')
+    for name, said in levels.items():
+        if type(said) is not int and (not isinstance(said, str) or not said):
+            hint = "Write the name of a column of the file, or how many first characters make the level."
+            raise BadDomain(f"the level {shown(name)} = {shown(said)} is neither text nor a number", hint)
     if folder is None:
         raise BadDomain("categories are in another file", "Write them out under `values` here.")
-    return read_categories(folder / table["file"], column=table.get("column"), label=table.get("label"))
+    columns = [said for said in levels.values() if isinstance(said, str)]
+    path = folder / table["file"]
+    values, further = read_categories(
+        path, column=table.get("column"), label=table.get("label"), further=columns
+    )
+    texts = iter(further)
+    declared = {name: said if isinstance(said, int) else next(texts) for name, said in levels.items()}
+    return values, category_levels(values, declared)
+
+
+def _list(table: Mapping[str, Any], example: str) -> list[Any]:
+    """Return the steps of a table's levels, if it has any."""
+    said = table.get("levels", [])
+    if not isinstance(said, list):
+        raise BadDomain(f"levels = {shown(said)} is not a list", f"Write levels = {example}.")
+    return said
 
 
 def _rule(about: str, said: object) -> Rule:
@@ -138,12 +174,12 @@ def _rule(about: str, said: object) -> Rule:
     return Other(value=table["other"])
 
 
-def _step(said: object) -> tuple[int, Literal["second", "month"]]:
+def _step(key: str, said: object) -> tuple[int, Literal["second", "month"]]:
     """Return the step that a text such as "15 minutes" names."""
     found = _EVERY.fullmatch(said) if isinstance(said, str) else None
     if found is None:
         hint = 'Write a number and a unit, such as "15 minutes", "1 day", "2 weeks", "1 month" or "1 year".'
-        raise BadDomain(f"every = {shown(said)} is not a step of time", hint)
+        raise BadDomain(f"{key} = {shown(said)} is not a step of time", hint)
     length, unit = UNITS[found[2]]
     return int(found[1]) * length, unit
 

@@ -25,13 +25,13 @@ from hushtable.errors import BadDomain, shown
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_DAY = 86_400
+DAY = 86_400
 UNITS: dict[str, tuple[int, Literal["second", "month"]]] = {
     "second": (1, "second"),
     "minute": (60, "second"),
     "hour": (3_600, "second"),
-    "day": (_DAY, "second"),
-    "week": (7 * _DAY, "second"),
+    "day": (DAY, "second"),
+    "week": (7 * DAY, "second"),
     "month": (1, "month"),
     "year": (12, "month"),
 }
@@ -86,10 +86,7 @@ class Times:
     @property
     def step_text(self) -> str:
         """The step in the largest unit that fits, such as "15 minutes"."""
-        lengths = {name: length for name, (length, unit) in UNITS.items() if unit == self.unit}
-        name = max((name for name in lengths if self.every % lengths[name] == 0), key=lengths.__getitem__)
-        many = self.every // lengths[name]
-        return f"{many} {name}" if many == 1 else f"{many} {name}s"
+        return step_in_words(self.every, self.unit)
 
     @property
     def zone(self) -> tzinfo:
@@ -100,7 +97,7 @@ class Times:
     def whole_days(self) -> bool:
         """Whether every interval starts at midnight, so that dates say it all."""
         midnight = self.start == datetime(self.start.year, self.start.month, self.start.day)
-        return self.unit == "month" or (midnight and self.every % _DAY == 0)
+        return self.unit == "month" or (midnight and self.every % DAY == 0)
 
     def code_of(self, value: object) -> int | Fate:
         """Return the code of one value, or why it has none."""
@@ -118,7 +115,7 @@ class Times:
             return as_column((first + codes * self.every).astype("datetime64[M]").astype("datetime64[D]"))
         seconds = np.datetime64(self.start, "s").astype(np.int64) + codes * np.int64(self.every)
         if self.whole_days:
-            return as_column((seconds // _DAY).astype("datetime64[D]"))
+            return as_column((seconds // DAY).astype("datetime64[D]"))
         return as_column(seconds.astype("datetime64[s]").astype("datetime64[us]"))
 
     def _steps_to(self, time: datetime) -> int:
@@ -136,6 +133,18 @@ class Times:
             return datetime(self.start.year + years, month + 1, 1)
         except (OverflowError, ValueError):
             return None
+
+
+def step_in_words(every: int, unit: Literal["second", "month"]) -> str:
+    """Return a step in the largest unit that fits.
+
+    >>> step_in_words(900, "second"), step_in_words(12, "month")
+    ('15 minutes', '1 year')
+    """
+    lengths = {name: length for name, (length, kind) in UNITS.items() if kind == unit}
+    name = max((name for name in lengths if every % lengths[name] == 0), key=lengths.__getitem__)
+    many = every // lengths[name]
+    return f"{many} {name}" if many == 1 else f"{many} {name}s"
 
 
 @cache

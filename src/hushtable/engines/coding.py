@@ -88,7 +88,7 @@ def coding(
     for place, attribute in enumerate(domain.attributes):
         values = attribute.values
         if isinstance(values, Categories | Edges):
-            tables[_lookup(place)] = _lookup_table(values, columns[_actual(attribute.column, columns)])
+            tables[_lookup(place)] = _lookup_table(attribute, columns[_actual(attribute.column, columns)])
         if isinstance(values, Edges):
             sql = _search_sql(sql, place, len(values.edges))
         elif isinstance(values, Categories):
@@ -212,13 +212,17 @@ def _lookup(place: int) -> str:
     return f"hushtable lookup {place}"
 
 
-def _lookup_table(values: Categories | Edges, sql_type: str) -> pa.Table:
+def _lookup_table(attribute: Attribute, sql_type: str) -> pa.Table:
     """Return the small table that a column is looked up in."""
     import pyarrow as pa
 
+    values, finer = attribute.values, attribute.reads
+    if finer is not None:
+        return pa.table({"value": as_text_column(finer.values.values), "code": as_column(finer.codes)})
     if isinstance(values, Categories):
         codes = as_column(np.arange(values.size, dtype=np.uint32))
         return pa.table({"value": as_text_column(values.values), "code": codes})
+    assert isinstance(values, Edges)
     exact = whole_edges(values) and form_of(sql_type) in ("whole", "large")
     edges = [int(edge) if exact else float(edge) for edge in values.edges]
     return pa.table({"edges": pa.array([edges], type=pa.list_(pa.int64() if exact else pa.float64()))})

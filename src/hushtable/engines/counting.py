@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -149,15 +149,17 @@ def counted_rows(
             kept = ", ".join(columns)
             return rows.connection.sql(f"SELECT {kept} FROM ({sql}) AS keyed").to_arrow_reader(batch_rows)
 
-        slices = quiet(
-            counted_slices,
-            stream.rows(quiet_rows(batches, rows.connection)),
-            domain.space,
-            folder=rows.folder,
-            rows_in_memory=room // 2 // (16 * words + 24),
-            threads=workers,
-            progress=progress,
-        )
+        # Closed here, whatever happens: a stream that an error left open would end its thread at any time.
+        with closing(quiet_rows(batches, rows.connection)) as stream_of_batches:
+            slices = quiet(
+                counted_slices,
+                stream.rows(stream_of_batches),
+                domain.space,
+                folder=rows.folder,
+                rows_in_memory=room // 2 // (16 * words + 24),
+                threads=workers,
+                progress=progress,
+            )
         yield CountedRows(domain.space, slices, stream.dropped)
 
 

@@ -5,7 +5,7 @@ Promise: whatever DuckDB, Arrow or SQLite say is replaced, not chained: they quo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from pathlib import Path
@@ -98,7 +98,9 @@ def fetched(sql: str, connection: duckdb.DuckDBPyConnection) -> list[Any]:
         return quiet(_awaited, pool.submit(lambda: connection.execute(sql).fetchall()), connection)
 
 
-def quiet_rows(rows: Callable[[], Iterable[_T]], connection: duckdb.DuckDBPyConnection) -> Iterator[_T]:
+def quiet_rows(
+    rows: Callable[[], Iterable[_T]], connection: duckdb.DuckDBPyConnection
+) -> Generator[_T, None, None]:
     """Yield the items of a stream of rows, with errors replaced."""
     end: Any = object()
     with ThreadPoolExecutor(1) as pool:
