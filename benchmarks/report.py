@@ -28,18 +28,37 @@ class Bar:
     def __str__(self) -> str:
         return f"{self.relation} {self.limit:g}"
 
+    def holds(self, value: float) -> bool:
+        """Whether the value satisfies it."""
+        return bool(_HOLDS[self.relation](value, self.limit))
+
+
+@dataclass(frozen=True, slots=True)
+class Within:
+    """A range that a figure has to lie in, such as `Within(93, 97)`."""
+
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"in {self.low:g}..{self.high:g}"
+
+    def holds(self, value: float) -> bool:
+        """Whether the value lies in the range."""
+        return self.low <= value <= self.high
+
 
 @dataclass(frozen=True, slots=True)
 class Figure:
     """A measured number, and the bar it is held against if there is one."""
 
     value: float
-    bar: Bar | None = None
+    bar: Bar | Within | None = None
 
     @property
     def missed(self) -> bool:
         """Whether there is a bar and the number does not satisfy it."""
-        return self.bar is not None and not _HOLDS[self.bar.relation](self.value, self.bar.limit)
+        return self.bar is not None and not self.bar.holds(self.value)
 
     @property
     def number(self) -> str:

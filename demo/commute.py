@@ -1,7 +1,7 @@
 """From a million commuters to one private file, and what the file answers.
 
 Generates commuters between 100,000 zones, publishes them with the commands that an owner would type, and asks
-the file three questions in plain SQL, with the true answers beside its own.
+the file three questions, with the true answers beside its own; then one that it cannot answer.
 
 Promise: the true answers are for this page alone, as these commuters are invented; the file is made by the
 same commands, with the same privacy, as one about real people. No number below is typed in by hand.
@@ -36,7 +36,7 @@ import hushtable as ht
 COMMUTERS = 1_000_000
 REGIONS = 100  # by size, the largest first
 ZONES = 1_000  # of a region, from its centre outwards
-CENTRE = 10  # the innermost zones of a region
+CENTRE, CORE = 10, 3  # the innermost zones of a region
 WIDTH = 200.0  # of the country, in kilometres
 NEAR = 20.0  # kilometres within which distance hardly matters
 HOMES, JOBS = 1.2, 1.6  # how steeply homes and jobs thin out from a centre: jobs gather more
@@ -110,37 +110,48 @@ def commuters(land: Country, rng: np.random.Generator) -> pa.Table:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A question with its true and its private answer, and how many of its people are under the cutoff."""
+    """A question with its true answer, the plain sum over the file, and what hushtable says."""
 
     question: str
     condition: str
     true: int
-    private: float
-    rare: int
+    plain: float
+    estimate: ht.Estimate
+
+    @property
+    def holds(self) -> bool:
+        """Whether the interval has the true answer in it."""
+        return self.estimate.low <= self.true <= self.estimate.high
+
+    @property
+    def interval(self) -> str:
+        """The interval, for people."""
+        return f"{self.estimate.low:,.0f} to {self.estimate.high:,.0f}"
 
     @property
     def cells(self) -> tuple[str, ...]:
         """The row of the table."""
         return (
-            f"{self.question}\n[dim]WHERE {self.condition}[/]",
+            f"{self.question}\n[dim]{self.condition}[/]",
             f"{self.true:,}",
-            f"{self.private:,.0f}",
-            f"{self.private / self.true - 1:+.2%}",
-            f"{self.rare / self.true:.2%}",
+            f"{self.plain:,.0f}",
+            f"{self.estimate.value:,.0f}\n[dim]{self.interval}[/]",
+            "[green]yes[/]" if self.holds else "[yellow]no[/]",
         )
 
 
 def questions(land: Country) -> Iterator[tuple[str, str]]:
     """Return questions and their conditions: a region has the zones from ZONES * r on."""
     first = land.partner * ZONES
-    yield "Within the centre of region 0", f"home < {CENTRE} AND work < {CENTRE}"
-    between = f"home BETWEEN {first} AND {first + CENTRE - 1}\n  AND work < {CENTRE}"
-    yield f"Into it, from that of region {land.partner}", between
-    yield "All, as a sum over the file", "true"
+    yield "Within region 0, its centre", f"home < {CENTRE} AND work < {CENTRE}"
+    between = f"home BETWEEN {first} AND {first + CORE - 1}\nAND work < {CORE}"
+    yield f"From region {land.partner}, core to core", between
+    yield "All commuters", "true"
+    yield "All who live in region 0", f"home < {ZONES}"
 
 
 def answers(folder: Path, release: ht.Release, land: Country) -> Iterator[Answer]:
-    """Ask the rows and the release by plain SQL."""
+    """Ask the rows, the file by plain SQL, and the release."""
     connection = duckdb.connect()
 
     def ask(sql: str) -> Any:
@@ -148,13 +159,12 @@ def answers(folder: Path, release: ht.Release, land: Country) -> Iterator[Answer
 
     rows, file = folder / "commute.parquet", folder / "private.parquet"
     for question, condition in questions(land):
-        pairs = f"SELECT count(*) AS people FROM '{rows}' WHERE {condition} GROUP BY home, work"
         yield Answer(
             question,
             condition,
             true=ask(f"SELECT count(*) FROM '{rows}' WHERE {condition}"),
-            private=ask(f"SELECT sum(weight) FROM '{file}' WHERE {condition}"),
-            rare=ask(f"SELECT sum(people) FROM ({pairs}) WHERE people < {release.terms.cutoff}"),
+            plain=ask(f"SELECT sum(weight) FROM '{file}' WHERE {condition}"),
+            estimate=release.total(condition),
         )
 
 
@@ -218,11 +228,12 @@ def main() -> None:
         heading(console, "3. What a recipient gets")
         command(console, folder, "hushtable show private.parquet --rows 5")
 
-        heading(console, "4. Three questions: SELECT sum(weight) FROM 'private.parquet' ...")
+        heading(console, "4. Ask it: the largest flows, and three questions beside the truth")
+        command(console, folder, "hushtable query private.parquet --by home,work --top 3 --simultaneous")
         release = ht.open(folder / "private.parquet")
-        asked = list(answers(folder, release, land))
+        *asked, hard = answers(folder, release, land)
         _print_answers(console, asked)
-        _print_limits(console, release, asked[-1])
+        _print_limits(console, release, asked[-1], hard)
 
         heading(console, "5. Why this is good")
         _print_reasons(console, release, asked[0], (folder / "private.parquet").stat().st_size, seconds)
@@ -235,8 +246,8 @@ def main() -> None:
 
 def _print_answers(console: Console, asked: list[Answer]) -> None:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    table.add_column("question")
-    for column in ("true", "private", "difference", "under the\ncutoff"):
+    table.add_column("release.total(...)")
+    for column in ("true", "plain\nsum", "answer\n95 % interval", "holds"):
         table.add_column(column, justify="right", no_wrap=True)
     for answer in asked:
         table.add_row(*answer.cells)
@@ -244,17 +255,21 @@ def _print_answers(console: Console, asked: list[Answer]) -> None:
     console.print()
 
 
-def _print_limits(console: Console, release: ht.Release, everybody: Answer) -> None:
-    """Say what plain sums miss."""
-    terms = release.terms
-    assert terms.total is not None
+def _print_limits(console: Console, release: ht.Release, everybody: Answer, hard: Answer) -> None:
+    """Say what the file knows of people under the cutoff, and what it does not."""
+    missed = everybody.estimate.value - everybody.plain
     console.print(
-        f"What the sums miss: pairs of zones with fewer than {terms.cutoff:g} commuters, the cutoff. "
-        "There, people cannot be told from noise, so the file leaves them out; the last column says how many "
-        "they are in truth. A recipient sees how much is missing: the rows add up to "
-        f"{everybody.private:,.0f}, but the file's noisy total is {terms.total:,} "
-        f"(true: {everybody.true:,}). "
-        "Trust sums over busy pairs; for sums over many rare ones, declare larger zones.\n"
+        f"Pairs of zones with fewer than {release.terms.cutoff:g} commuters, the cutoff, cannot be told from "
+        f"noise, so the rows leave them out: {missed:,.0f} people. How many they are, the noisy total tells, "
+        "which is why the third answer is right; where they are, nothing tells.\n"
+    )
+    verdict = "holds it" if hard.holds else "misses it"
+    console.print(
+        f"So {hard.question[:1].lower()}{hard.question[1:]} are hard to tell: in truth {hard.true:,}. "
+        f"The answer, {hard.estimate.value:,.0f}, spreads people under the cutoff evenly; the interval, "
+        f"{hard.interval}, takes regions to differ in them as they do in published rows, and {verdict}. Sure "
+        f"is {hard.plain:,.0f} to {hard.plain + missed:,.0f}, give or take the noise. For such sums, declare "
+        "larger zones.\n"
     )
 
 
@@ -266,7 +281,7 @@ def _print_reasons(console: Console, release: ht.Release, busy: Answer, size: in
         f"({8 * cells / 1e9:,.0f} GB)",
         "fast": f"{seconds:.1f} seconds to count, draw and write: empty cells are never visited",
         "private": f"one commuter changes the chance of any file at most {exp(release.epsilon):.2f}-fold",
-        "accurate": f"{busy.private - busy.true:+,.0f} at {busy.true:,} commuters between busy zones",
+        "accurate": f"{busy.estimate.value - busy.true:+,.0f} at {busy.true:,} commuters between busy zones",
     }
     grid = Table.grid(padding=(0, 2))
     for word, reason in reasons.items():

@@ -78,6 +78,23 @@ def test_nothing_is_cut_on_a_narrow_screen() -> None:
     assert "column h_geocode  as 1,000,000  " in done.stdout
 
 
+def test_levels_change_the_values_and_not_what_is_read(folder: Path) -> None:
+    with_levels = DOMAIN.replace("step = 5", "step = 5, levels = [50]").replace(
+        '["farming", "industry", "services"]',
+        '{ values = ["farming", "industry", "services"], levels = { kind = ["land", "town", "town"] } }',
+    )
+    (folder / "commute.toml").write_text(with_levels)
+
+    finest, coarse = (
+        json.loads(run(*CHECK, *levels, "--format", "json").stdout)
+        for levels in ((), ("--level", "age=50", "--level", "sector=kind"))
+    )
+
+    assert finest["cells"] == 10**6 * 4 * 20 * 366
+    assert coarse["cells"] == 10**6 * 3 * 2 * 366
+    assert {**finest, "cells": 0} == {**coarse, "cells": 0}
+
+
 def test_json_for_scripts() -> None:
     done = run(*CHECK, "--unit", "person_id", "--max-rows", 1, "--format", "json")
 

@@ -73,6 +73,34 @@ def test_show_every_kind(folder: Path) -> None:
         assert part in shown
 
 
+def test_show_lists_levels(folder: Path) -> None:
+    (folder / "levels.toml").write_text(
+        """
+        [[attribute]]
+        name = "home"
+        categories = { values = ["011", "012", "021"], levels = { tract = 2, "[red]" = ["n", "n", "n"] } }
+        outside = { other = "?" }
+        [[attribute]]
+        name = "age"
+        bins = { start = 0, stop = 10000, step = 1, levels = [5, 2500] }
+        [[attribute]]
+        name = "when"
+        times = { start = "2024-01-01", stop = "2025-01-01", every = "1 hour", levels = ["1 day", "1 month"] }
+        """
+    )
+
+    done = run("domain", "show", "levels.toml")
+
+    assert done.exit_code == 0
+    shown = " ".join(done.stdout.split())
+    for part in (
+        "4 categories: 011, 012, 021, ? 4 dropped to '?' level tract 3 level [red] 2 age",
+        "10,000 dropped dropped level 5 2,000 level 2500 4 when",
+        "8,784 dropped dropped level 1 day 366 level 1 month 12 cells 351,360,000",
+    ):
+        assert part in shown
+
+
 def test_show_fits_a_narrow_screen_and_is_not_cut() -> None:
     done = run("domain", "show", "commute.toml", width=80)
 

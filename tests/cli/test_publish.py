@@ -319,13 +319,15 @@ def test_the_examples_of_publish_run(folder: Path) -> None:
     column = '[[attribute]]\nname = "x"\nintegers = { low = 0, high = 9 }\n'
     for name in ("commute", "visits"):
         (folder / f"{name}.toml").write_text(column)
-    pq.write_table(pa.table({"x": [1, 2, 3]}), "commute.parquet")
+    blocks = 'categories = { values = ["011", "012", "021"], levels = { tract = 2 } }'
+    (folder / "blocks.toml").write_text(f'[[attribute]]\nname = "home"\n{blocks}\n')
+    pq.write_table(pa.table({"x": [1, 2, 3], "home": ["011", "012", "021"]}), "commute.parquet")
     (folder / "visits.csv").write_text("person_id,x\n1,2\n1,3\n")
     ht.Ledger.create("commuters.ledger", epsilon=1, about="commuters")
 
     found = examples("publish")
 
-    assert len(found) == 2
+    assert len(found) == 3
     for line in found:
         run_line(line)
 
@@ -401,3 +403,55 @@ def test_help_loads_nothing_heavy() -> None:
     )
 
     assert {"duckdb", "pyarrow", "numpy", "rich", "sqlite3"} & set(done.stdout.split()) == set()
+
+
+LEVELS = """\
+[[attribute]]
+name = "x"
+bins = { start = 0, stop = 100000, step = 1, levels = [100, 10000] }
+[[attribute]]
+name = "a=b"
+column = "person"
+categories = { values = ["01", "02", "13"], levels = { first = 1 } }
+outside = { other = "?" }
+missing = { other = "?" }
+"""
+
+
+def test_levels_reach_the_release(folder: Path) -> None:
+    (folder / "grid.toml").write_text(LEVELS)
+    pq.write_table(pa.table({"x": [5, 70_000], "person": ["02", "13"]}), "grid.parquet")
+
+    done = run(*PUBLISH, "--level", "x=10000", "--level", "a=b=first")
+
+    assert done.exit_code == 0, done.stderr
+    domain = ht.open("out.parquet").domain
+    assert domain.shape == (10, 3)
+    assert domain.attribute("a=b").values.values == ("0", "1", "?")  # type: ignore[union-attr]
+    assert run("show", "out.parquet").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("levels", "code", "says"),
+    [
+        (["x"], 2, "--level 'x' is not of the form NAME=LEVEL, as in home=tract."),
+        (["=100"], 2, "is not of the form"),
+        (["x="], 2, "is not of the form"),
+        (["x=100", "x=10000"], 2, "--level names 'x' twice. Give one level for each attribute."),
+        (["y=100"], 1, "there is no attribute 'y'. The attributes are 'x', 'a=b'."),
+        (["x=50"], 1, "attribute 'x': it has no level '50'. Its levels are '100', '10000'."),
+    ],
+)
+@pytest.mark.parametrize("command", ["publish", "check"])
+def test_levels_that_are_not_there(
+    command: str, levels: list[str], code: int, says: str, folder: Path
+) -> None:
+    (folder / "grid.toml").write_text(LEVELS)
+    chosen = [part for level in levels for part in ("--level", level)]
+    other = PUBLISH if command == "publish" else ["check", "grid.parquet", "--domain", "grid.toml"]
+
+    done = run(*other, *chosen)
+
+    assert done.exit_code == code
+    assert says in " ".join(done.stderr.replace("│", " ").split())
+    assert not (folder / "out.parquet").exists()

@@ -321,3 +321,58 @@ def test_names_of_summaries(settings: dict[str, Any], expected: str) -> None:
 def test_choices_that_do_not_go_together(settings: dict[str, Any]) -> None:
     with pytest.raises(ht.HushtableError):
         choice(**settings, cells=10**9, rate=Fraction(1, 10))
+
+
+LEVELS = """
+title = "Commuters"
+[[attribute]]
+name = "home"
+categories = { values = ["north", "south", "harbour"], levels = { shore = ["land", "land", "sea"] } }
+outside = { other = "elsewhere" }
+[[attribute]]
+name = "age"
+bins = { start = 0, stop = 100, step = 1, levels = [5, 20] }
+"""
+
+
+def test_a_release_at_a_level_knows_its_own_values_alone(tmp_path: Path) -> None:
+    (tmp_path / "levels.toml").write_text(LEVELS)
+    path = tmp_path / "levels.toml"
+
+    release = publish(tmp_path, domain=path, level={"home": "shore", "age": "20"}, summary=ht.Everything())
+
+    assert release.domain == ht.Domain.load(path).at({"home": "shore", "age": "20"})
+    assert release.domain.shape == (3, 5)
+    people = rows().to_pandas()
+    on_land = people["home"] != "harbour"
+    # Noise of rate 49/50 in each of up to 5 cells: together beyond 100 less than once in 10^30.
+    assert abs(release.total(home="land").value - on_land.sum()) < 100
+    assert abs(release.total(home="sea").value - (~on_land).sum()) < 100
+    young = release.total(home="land", age=ht.between(0, 20)).value
+    assert abs(young - (on_land & (people["age"] < 20)).sum()) < 100
+    footer = str(pq.read_metadata(tmp_path / "out.parquet").metadata)
+    assert "harbour" not in footer
+    assert "level" not in footer
+
+
+def test_the_levels_that_are_not_used_leave_no_trace(tmp_path: Path) -> None:
+    (tmp_path / "levels.toml").write_text(LEVELS)
+
+    release = publish(tmp_path, domain=tmp_path / "levels.toml", size=10)
+
+    assert release.domain.levels == {"home": {}, "age": {}}
+    assert release.domain.shape == (4, 100)
+    footer = str(pq.read_metadata(tmp_path / "out.parquet").metadata)
+    assert "shore" not in footer
+    assert "level" not in footer
+
+
+@pytest.mark.parametrize("level", [{"home": "street"}, {"hous": "shore"}, "home=shore"])
+def test_a_level_that_is_not_declared_costs_nothing(level: Any, tmp_path: Path) -> None:
+    (tmp_path / "levels.toml").write_text(LEVELS)
+    ledger = ht.Ledger.create(tmp_path / "people.ledger", epsilon=5, about="people")
+
+    with pytest.raises(ht.BadDomain, match=r"'shore'|'home'|dict"):
+        publish(tmp_path, domain=tmp_path / "levels.toml", level=level, ledger=ledger)
+    assert list(ledger.entries()) == []
+    assert not (tmp_path / "out.parquet").exists()

@@ -12,6 +12,7 @@ from hushtable.cli.options import (
     CountColumn,
     Data,
     DomainFile,
+    Levels,
     MaxRows,
     Memory,
     Query,
@@ -19,6 +20,7 @@ from hushtable.cli.options import (
     SumColumn,
     UnitColumn,
     Where,
+    loaded,
     measured,
 )
 
@@ -30,6 +32,7 @@ def publish(
     domain: DomainFile,
     epsilon: Annotated[str, typer.Option(metavar="E", help="What it may cost: 0.1, or exactly 1/10.")],
     output: Annotated[Path, typer.Option(metavar="FILE", help="The file to write.")],
+    level: Levels = None,
     size: Annotated[int | None, typer.Option(metavar="N", help="How many rows to publish.")] = None,
     ledger: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Charge this ledger before anything is drawn.")
@@ -75,10 +78,11 @@ def publish(
         --size 100000 --output out.parquet --ledger commuters.ledger
       hushtable publish visits.csv --domain visits.toml --epsilon 1 --size 5000 \\
         --unit person_id --max-rows 3 --output visits.parquet --no-ledger
+      hushtable publish commute.parquet --domain blocks.toml --level home=tract \\
+        --epsilon 0.1 --size 5000 --output tracts.parquet --ledger commuters.ledger
     """
     from hushtable.cli.progress import shown_progress
     from hushtable.cli.words import printable
-    from hushtable.domain.domain import Domain
     from hushtable.ledger.ledger import Ledger
     from hushtable.publishing.choices import choice
     from hushtable.publishing.publish import publish_chosen, split_epsilon
@@ -90,7 +94,7 @@ def publish(
     measure = measured(
         count_column=count_column, sum_column=sum_column, clamp=clamp, unit=unit, max_rows=max_rows
     )
-    declared = Domain.load(domain)
+    declared = loaded(domain, level)
     whole, for_total = split_epsilon(epsilon, total_share)
     chosen = choice(
         summary,

@@ -13,10 +13,19 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from hushtable.domain.domain import Domain
-    from hushtable.release.record import Release
+    from hushtable.query.release import Release
 
 ReleaseFile = Annotated[Path, typer.Argument(metavar="FILE", help="A release.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the file if it is there.")]
+
+
+def names_of(given: list[str], known: tuple[str, ...]) -> list[str]:
+    """Return names that were given one by one or between commas; a name may hold a comma itself."""
+    return [
+        part if part in known else part.strip()
+        for text in given
+        for part in ([text] if text in known else text.split(","))
+    ]
 
 
 def show(
@@ -31,7 +40,7 @@ def show(
     """
     from hushtable.cli.printing import console, grid
     from hushtable.cli.words import lines, measure_in_words, printable
-    from hushtable.release.record import open_release
+    from hushtable.query.release import open_release
 
     release = open_release(file)
     terms = release.terms
@@ -122,7 +131,7 @@ def thin(
       hushtable thin commute.parquet --size 1000 --output small.parquet
     """
     from hushtable.publishing.thinning import thin as thinned
-    from hushtable.release.record import open_release
+    from hushtable.query.release import open_release
 
     smaller = thinned(open_release(file), size=size, output=output, overwrite=overwrite)
     typer.echo(f"{output}: {len(smaller):,} rows.")
@@ -143,8 +152,8 @@ def export(
     Example:
       hushtable export commute.parquet -o commute.csv
     """
+    from hushtable.query.release import open_release
     from hushtable.release.exporting import export_release
-    from hushtable.release.record import open_release
 
     release = open_release(file)
     export_release(release, output, overwrite=overwrite)

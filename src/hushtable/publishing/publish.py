@@ -10,6 +10,7 @@ Cost: one pass over the rows, and time and memory that follow the occupied cells
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from importlib.metadata import version
@@ -35,7 +36,8 @@ from hushtable.ledger.ledger import Ledger
 from hushtable.methods.settings import Method
 from hushtable.noise import BitSource, KeyStream, two_sided_geometric
 from hushtable.publishing.choices import Choice, choice, name_of
-from hushtable.release.record import Release, check_output, open_release, write_release
+from hushtable.query.release import Release, open_release
+from hushtable.release.record import check_output, write_release
 from hushtable.release.terms import Terms
 from hushtable.summaries.summarize import check_method, summarize_slices
 from hushtable.table.progress import Progress, unheard
@@ -49,6 +51,7 @@ def publish(
     domain: Domain | str | os.PathLike[str],
     epsilon: Rational,
     output: str | os.PathLike[str],
+    level: Mapping[str, str] | None = None,
     size: int | None = None,
     summary: Method | None = None,
     structure: str | None = None,
@@ -71,6 +74,7 @@ def publish(
     ============================  ====================================================================
     argument                      meaning
     ============================  ====================================================================
+    `level`                       coarser levels of attributes, as in {"home": "tract"}; else the finest
     `size`                        rows to publish, by filter-priority with a cutoff from public facts
     `summary`                     another method instead, as in `ht.Priority(size=1000)`
     `total_share`                 the share of epsilon that buys a noisy total; 0 for none
@@ -89,6 +93,7 @@ def publish(
     Fraction(1, 1)
     """
     declared = domain if isinstance(domain, Domain) else Domain.load(domain)
+    declared = declared if level is None else declared.at(level)
     whole, for_total = split_epsilon(epsilon, total_share)
     measure = Measure(count_column=count_column, sum_column=sum_column, clamp=clamp, unit=unit)
     if structure not in (None, "cells"):

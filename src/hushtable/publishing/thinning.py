@@ -23,11 +23,12 @@ from hushtable.methods.settings import (
     Priority,
     Threshold,
 )
-from hushtable.release.record import Release, open_release, write_release
+from hushtable.query.release import Release, open_release
+from hushtable.release.record import ReleaseFile, write_release
 from hushtable.summaries.summary import Summary
 
 
-def thin(release: Release, *, size: int, output: str | PathLike[str], overwrite: bool = False) -> Release:
+def thin(release: ReleaseFile, *, size: int, output: str | PathLike[str], overwrite: bool = False) -> Release:
     """Write a release of at most `size` of the rows to `output`, and return it."""
     method = thinned_method(release.summary, size)
     terms = replace(release.terms, version=version("hushtable"))
@@ -58,7 +59,7 @@ def thinned_method(method: Method, size: int) -> Method:
             return FilterPriority(cutoff=cutoff, size=size, two_sided=two_sided)
 
 
-def _summary(release: Release) -> Summary:
+def _summary(release: ReleaseFile) -> Summary:
     """Return the rows of a release as the summary they came from."""
     terms = release.terms
     return Summary(

@@ -15,21 +15,21 @@ from hushtable.release.layout import schema_of
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from hushtable.release.record import Release
+    from hushtable.release.record import ReleaseFile
 
 _SHOWN_COLUMNS = 12
 _SHOWN_ROWS = 10
 _TYPES = {"string": "text", "double": "float64", "date32[day]": "date", "timestamp[us]": "timestamp"}
 
 
-def text(release: Release) -> str:
+def text(release: ReleaseFile) -> str:
     """Return a few lines on what the release is."""
     lines = [f"Release {_title(release)}", f"  {release.guarantee}"]
     lines += [f"  {name + ':':9}{said}" for name, said in _facts(release).items()]
     return "\n".join(lines)
 
 
-def html(release: Release) -> str:
+def html(release: ReleaseFile) -> str:
     """Return the same with the first rows, for a notebook."""
     head = release.to_arrow().slice(0, _SHOWN_ROWS)
     names = "".join(f"<th>{escape(name)}</th>" for name in head.column_names)
@@ -46,12 +46,12 @@ def html(release: Release) -> str:
     )
 
 
-def _title(release: Release) -> str:
+def _title(release: ReleaseFile) -> str:
     title, name = release.domain.title, release.path.name
     return f"{title!r} ({name})" if title else name
 
 
-def _facts(release: Release) -> dict[str, str]:
+def _facts(release: ReleaseFile) -> dict[str, str]:
     """Return what is worth knowing at a glance."""
     terms, cells = release.terms, release.domain.cells_total
     m = f"{cells:,}" if cells < 10**15 else f"about 10^{log10(cells):.1f}"
@@ -61,7 +61,7 @@ def _facts(release: Release) -> dict[str, str]:
     return facts | {"columns": _columns(schema_of(release.domain))}
 
 
-def _summary(release: Release) -> str:
+def _summary(release: ReleaseFile) -> str:
     """Return the method, what its rows met, and the settings that they do not show."""
     terms, said = release.terms, [type(release.summary).__name__]
     for name in ("cutoff", "threshold"):

@@ -17,7 +17,7 @@ from typing import IO, TYPE_CHECKING, Any
 from hushtable.domain.attributes import Categories
 from hushtable.errors import BadOutput
 from hushtable.release.placing import new_file
-from hushtable.release.record import Release
+from hushtable.release.record import ReleaseFile
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _ROWS_AT_ONCE = 1 << 16
 
 
-def export_release(release: Release, path: str | PathLike[str], *, overwrite: bool = False) -> None:
+def export_release(release: ReleaseFile, path: str | PathLike[str], *, overwrite: bool = False) -> None:
     """Write a release as the file that the end of `path` names: .csv, .json, .jsonl or .arrow."""
     kind = Path(path).suffix.lower()
     if kind not in _WRITERS:
@@ -35,7 +35,7 @@ def export_release(release: Release, path: str | PathLike[str], *, overwrite: bo
         _WRITERS[kind](labelled(release), file)
 
 
-def labelled(release: Release) -> pa.Table:
+def labelled(release: ReleaseFile) -> pa.Table:
     """Return the rows with a column of labels behind each attribute that has them."""
     import pyarrow as pa
 

@@ -1,4 +1,4 @@
-"""A release, as a recipient opens it.
+"""A release file, opened: its rows and its terms.
 
 Promise: what is printed, returned and displayed comes from the file alone, and only from a file that is whole
 and says what it is; anything else is one `BadRelease`.
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import cached_property
-from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +21,7 @@ from hushtable.methods.settings import Method
 from hushtable.release import display
 from hushtable.release.coding import codes_of
 from hushtable.release.placing import check_output
-from hushtable.release.reading import Head, naming, read_head, read_rows
+from hushtable.release.reading import Head, naming, read_rows
 from hushtable.release.terms import Terms
 from hushtable.release.writing import write_release
 
@@ -31,16 +30,11 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
-__all__ = ["Release", "Terms", "check_output", "open_release", "write_release"]
+__all__ = ["ReleaseFile", "Terms", "check_output", "write_release"]
 
 
-class Release:
-    """A published table: rows, and the terms on which they were published. Made by `open`.
-
-    >>> import hushtable as ht
-    >>> ht.Release.guarantee.__doc__
-    'One plain sentence: who is protected, against what, and how well.'
-    """
+class ReleaseFile:
+    """A published table: rows, and the terms on which they were published."""
 
     def __init__(self, path: Path, head: Head) -> None:
         self.path, self.terms = path, head.terms
@@ -134,26 +128,6 @@ class Release:
     def weights(self) -> NDArray[np.float64]:
         """The weights: sums of them estimate sums of the table."""
         return _frozen(self._table.column("weight").to_numpy())
-
-
-def open_release(path: str | PathLike[str]) -> Release:
-    """Open a release file; its rows are read when they are first asked for.
-
-    ================================================  ============
-    case                                              result
-    ================================================  ============
-    no such file, another kind of file                `BadRelease`
-    cut off, damaged or changed after publication     `BadRelease`
-    a newer format                                    `BadRelease`
-    ================================================  ============
-
-    >>> import hushtable as ht
-    >>> ht.open("commute.parquet")
-    Traceback (most recent call last):
-        ...
-    hushtable.errors.BadRelease: commute.parquet: there is no such file. Check the path.
-    """
-    return Release(Path(path), read_head(Path(path)))
 
 
 def _frozen(array: NDArray[Any]) -> NDArray[Any]:

@@ -1,0 +1,61 @@
+"""`hushtable plot`: a picture of a release."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hushtable.cli.release import Overwrite, ReleaseFile, names_of
+
+
+def plot(
+    file: ReleaseFile,
+    by: Annotated[
+        list[str], typer.Option(metavar="NAMES", help="One or two attributes, as in home or home,work.")
+    ],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FILE", help="Ending in .png, .svg or .pdf.")
+    ],
+    where: Annotated[str | None, typer.Option(metavar="SQL", help="Only cells that meet this.")] = None,
+    top: Annotated[int | None, typer.Option(min=1, metavar="N", help="Only the N largest groups.")] = None,
+    confidence: Annotated[
+        float, typer.Option(metavar="C", help="The chance with which an interval holds.")
+    ] = 0.95,
+    simultaneous: Annotated[
+        bool, typer.Option("--simultaneous", help="All intervals hold together.")
+    ] = False,
+    title: Annotated[str | None, typer.Option(metavar="TEXT", help="Instead of one that is made.")] = None,
+    overwrite: Overwrite = False,
+) -> None:
+    """Draw a release by one or two attributes, with error bars.
+
+    Bars for categories and bins, lines over time, a map of coloured cells for two attributes. The
+    caption says what the intervals mean and who is protected.
+
+    \b
+    Example:
+      hushtable plot commute.parquet --by home --top 20 -o homes.png
+    """
+    import warnings
+
+    from hushtable.query.release import open_release
+
+    release = open_release(file)
+    names = names_of(by, release.domain.names)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always", UserWarning)
+        release.plot(
+            names,
+            where=where,
+            top=top,
+            confidence=confidence,
+            simultaneous=simultaneous,
+            title=title,
+            output=output,
+            overwrite=overwrite,
+        )
+    for each in said:
+        typer.echo(f"note: {each.message}", err=True)
+    typer.echo(f"{output}: a picture by {' and '.join(names)}.")

@@ -1,0 +1,187 @@
+"""`hushtable query` and `hushtable sql`: answers from a release."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hushtable.cli.release import Overwrite, ReleaseFile, names_of
+from hushtable.cli.showing import MOST_SHOWN, FormatOption, Output
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from rich.table import Table
+
+    from hushtable.query.estimation.estimate import Estimate
+    from hushtable.query.release import Release
+
+_NUMBERS = ("estimate", "standard_error", "low", "high")
+
+
+def query(
+    file: ReleaseFile,
+    where: Annotated[
+        str | None, typer.Option(metavar="SQL", help="Sum over the cells that meet this condition.")
+    ] = None,
+    by: Annotated[
+        list[str] | None, typer.Option(metavar="NAMES", help="One estimate for each value of home,work.")
+    ] = None,
+    top: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="The N largest estimates, with --by.")
+    ] = None,
+    confidence: Annotated[
+        float, typer.Option(metavar="C", help="The chance with which an interval holds.")
+    ] = 0.95,
+    corrected: Annotated[
+        bool | None,
+        typer.Option(
+            "--corrected/--bare",
+            help="Use the noisy total, or not. If left out: where a cutoff removed something.",
+        ),
+    ] = None,
+    simultaneous: Annotated[
+        bool, typer.Option("--simultaneous", help="All intervals hold together, with --by.")
+    ] = False,
+    format: FormatOption = None,
+    output: Output = None,
+    overwrite: Overwrite = False,
+) -> None:
+    """Estimate sums over a release, with error bars.
+
+    Without --by, one estimate; with it, one for each group. A name that holds a comma is given by a
+    --by of its own. What the intervals promise is said below a table, or on standard error.
+
+    \b
+    Examples:
+      hushtable query commute.parquet --where "home < 1000 AND age >= 65"
+      hushtable query commute.parquet --by home,work --top 20
+      hushtable query commute.parquet --by sector --simultaneous -o sectors.csv
+    """
+    from hushtable.cli.printing import console, grid
+    from hushtable.cli.showing import chosen_format, write
+    from hushtable.cli.words import printable
+    from hushtable.query.release import open_release
+
+    if not by and (top is not None or simultaneous):
+        raise typer.BadParameter("--top and --simultaneous go with --by.")
+    form = chosen_format(format, output)
+    release = open_release(file)
+    if by:
+        rows = release.by(
+            names_of(by, release.domain.names),
+            where=where,
+            confidence=confidence,
+            corrected=corrected,
+            simultaneous=simultaneous,
+            top=top,
+        )
+    else:
+        estimate = release.total(where, confidence=confidence, corrected=corrected)
+        rows = _as_rows(estimate)
+    promises = f"Intervals of {confidence * 100:.10g} %: {printable(rows.schema.metadata[b'note'].decode())}."
+    if form != "table":
+        write(rows, form, output, overwrite=overwrite)
+        typer.echo(promises, err=True)
+        typer.echo(printable(release.guarantee), err=True)
+        return
+    out = console()
+    if by:
+        out.print(_listing(rows, release))
+        _say_what_is_left(rows.num_rows, "groups")
+    else:
+        out.print(grid(_facts(estimate)))
+    out.print()
+    out.print(promises)
+    out.print(printable(release.guarantee))
+
+
+def sql(
+    file: ReleaseFile,
+    text: Annotated[str, typer.Argument(metavar="SQL", help="One SELECT over the table `release`.")],
+    format: FormatOption = None,
+    output: Output = None,
+    overwrite: Overwrite = False,
+) -> None:
+    """Run one SELECT over the rows of a release.
+
+    The rows are the table `release`: the attributes, `count` and `weight`. Sums of `weight` are estimates.
+
+    \b
+    Examples:
+      hushtable sql commute.parquet "SELECT max(count) FROM release"
+      hushtable sql commute.parquet "FROM release ORDER BY count" -o rows.csv
+    """
+    from hushtable.cli.printing import console
+    from hushtable.cli.showing import chosen_format, shown_rows, write
+    from hushtable.query.release import open_release
+
+    form = chosen_format(format, output)
+    release = open_release(file)
+    rows = release.sql(text)
+    if form != "table":
+        write(rows, form, output, overwrite=overwrite)
+        return
+    console().print(shown_rows(rows, attributes=release.domain.names))
+    _say_what_is_left(rows.num_rows, "rows")
+
+
+def _as_rows(estimate: Estimate) -> pa.Table:
+    """Return one estimate as `by` returns several."""
+    import numpy as np
+    import pyarrow as pa
+
+    from hushtable.domain.columns import as_column
+
+    values = (estimate.value, estimate.standard_error, estimate.low, estimate.high)
+    columns = [as_column(np.array([value], dtype=np.float64)) for value in values]
+    facts = {"note": estimate.note, "confidence": repr(estimate.confidence)}
+    return pa.Table.from_arrays(columns, names=list(_NUMBERS)).replace_schema_metadata(facts)
+
+
+def _facts(estimate: Estimate) -> list[tuple[str, str]]:
+    """Return one estimate for people."""
+    from hushtable.query.estimation.estimate import rounded
+
+    value, low, high = (
+        rounded(each, estimate.standard_error) for each in (estimate.value, estimate.low, estimate.high)
+    )
+    return [
+        ("estimate", value),
+        ("interval", f"{low} to {high}"),
+        ("standard error", rounded(estimate.standard_error, estimate.standard_error)),
+    ]
+
+
+def _listing(rows: pa.Table, release: Release) -> Table:
+    """Return estimates of groups for people; categories have their labels beside them."""
+    from hushtable.cli.printing import table
+    from hushtable.cli.words import number_in_words, printable
+    from hushtable.domain.attributes import Categories
+    from hushtable.query.estimation.estimate import rounded
+
+    names = rows.column_names[: -len(_NUMBERS)]
+    made = table(*map(printable, names), *_NUMBERS, numbers=_NUMBERS)
+    kinds = [release.domain.attribute(name).values for name in names]
+    labels = [
+        dict(zip(kind.values, kind.labels, strict=True))
+        if isinstance(kind, Categories) and kind.labels is not None
+        else {}
+        for kind in kinds
+    ]
+    first = rows.slice(0, MOST_SHOWN)
+    for row in zip(*(column.to_pylist() for column in first.columns), strict=True):
+        values, numbers = row[: len(names)], row[len(names) :]
+        said = (number_in_words(each) if isinstance(each, float) else str(each) for each in values)
+        beside = (
+            f"{text} ({own[value]})" if value in own else text
+            for text, value, own in zip(said, values, labels, strict=True)
+        )
+        made.add_row(*map(printable, beside), *(rounded(each, numbers[1]) for each in numbers))
+    return made
+
+
+def _say_what_is_left(number: int, what: str) -> None:
+    """Say how many rows are not shown."""
+    if number > MOST_SHOWN:
+        typer.echo(f"... {number - MOST_SHOWN:,} more {what}; --format csv shows all.")

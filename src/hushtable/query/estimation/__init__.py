@@ -1,0 +1,1 @@
+"""Estimates from published rows, and how far they may lie from the truth."""

@@ -1,0 +1,48 @@
+"""One answer: a number, its standard error, an interval and what the interval promises."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import floor, isfinite, log10
+
+_EXPONENT = 10**15  # numbers from here on are written with one
+_MOST_PLACES = 10
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Estimate:
+    """An answer from a release, with its error bars.
+
+    `low` to `high` is an interval that is meant to hold the true answer with chance `confidence`; `note`
+    says what that chance rests on. Nothing is cut off at 0, so that sums of answers stay right on average.
+
+    >>> import hushtable as ht
+    >>> answer = ht.Estimate(
+    ...     value=1234.5, standard_error=61.2, low=1114.6, high=1354.4, confidence=0.95, note="unbiased"
+    ... )
+    >>> print(answer)
+    1,234 (95 % interval 1,115 to 1,354; unbiased)
+    """
+
+    value: float
+    standard_error: float
+    low: float
+    high: float
+    confidence: float
+    note: str
+
+    def __str__(self) -> str:
+        value, low, high = (rounded(each, self.standard_error) for each in (self.value, self.low, self.high))
+        return f"{value} ({self.confidence * 100:.10g} % interval {low} to {high}; {self.note})"
+
+
+def rounded(value: float, error: float) -> str:
+    """Return a number to the digits that its standard error leaves it, two of which are uncertain.
+
+    >>> rounded(24588.61, 353.2), rounded(24588.61, 0.0532), rounded(24588.61, 0)
+    ('24,590', '24,588.610', '24,588.61')
+    """
+    if not (isfinite(value) and isfinite(error)) or error <= 0 or abs(value) >= _EXPONENT:
+        return f"{value:,.10g}"
+    places = min(1 - floor(log10(error)), _MOST_PLACES)
+    return f"{round(value, places) + 0.0:,.{max(places, 0)}f}"  # + 0.0 makes 0 of -0

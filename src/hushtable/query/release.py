@@ -1,0 +1,323 @@
+"""A release as a recipient opens it: rows, terms, and answers with error bars.
+
+Promise: what is printed, returned and drawn comes from the file alone. Every answer has an interval and a
+note that says what the interval promises.
+Cost: opening reads the footer; rows are read when they are first asked for, and kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+from functools import cached_property
+from math import hypot
+from numbers import Real
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from hushtable.errors import BadNumber, BadQuery, shown
+from hushtable.exact.rationals import as_count
+from hushtable.query.cells.conditions import selected
+from hushtable.query.cells.naming import place_of
+from hushtable.query.cells.selection import Selection
+from hushtable.query.estimation.answers import Answering, Answers, Kind
+from hushtable.query.estimation.estimate import Estimate
+from hushtable.query.estimation.groups import (
+    MOST_GROUPS,
+    Groups,
+    all_groups,
+    number_of_groups,
+    published_groups,
+)
+from hushtable.query.estimation.notes import cell_note, groups_note, note
+from hushtable.release.reading import read_head
+from hushtable.release.record import ReleaseFile
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from matplotlib.figure import Figure
+
+Where = Mapping[str, object] | str | None
+_LEAST = 1e-12  # below which a chance is lost in rounding
+
+
+class Release(ReleaseFile):
+    """A published table: rows, the terms on which they were published, and answers. Made by `open`.
+
+    >>> import hushtable as ht
+    >>> ht.Release.guarantee.__doc__
+    'One plain sentence: who is protected, against what, and how well.'
+    """
+
+    @cached_property
+    def _answering(self) -> Answering:
+        return Answering(self)
+
+    def total(
+        self,
+        where: Where = None,
+        /,
+        *,
+        confidence: float = 0.95,
+        corrected: bool | None = None,
+        **values: object,
+    ) -> Estimate:
+        """Estimate the sum over the cells that meet a condition.
+
+        ==================================  ==============================================================
+        condition                           means
+        ==================================  ==============================================================
+        `home="A"`, `home=["A", "B"]`       one value, or any of several; a bin is named by its lower edge
+        `age=ht.between(30, 45)`            a half-open range; bounds are edges of bins
+        `{"home": "A"}`                     the same, for names that are no Python names
+        `"home = 'A' AND age >= 30"`        SQL over the attributes
+        ==================================  ==============================================================
+
+        `corrected=False` leaves out the correction by the noisy total, which releases with a cutoff get.
+        """
+        chance = _chance(confidence)
+        if "where" in values and "where" not in self.domain.names:
+            if where is not None:
+                raise BadQuery("two conditions are given", "Join them by AND.")
+            where = values.pop("where")  # type: ignore[assignment]
+        selection = selected(self.domain, where, values)
+        kind = self._answering.kind(corrected)
+        published = self._answering.published
+        sums = published.sums(selection.rows(published.columns)) if selection.attributes else published.all
+        cells = np.array([float(selection.cells)])
+        uneven = self._answering.uneven(selection) if kind is Kind.CORRECTED else 0.0
+        found = self._answering.answers(sums, cells, kind=kind, chance=chance, uneven=uneven)
+        share = Fraction(selection.cells, self.domain.cells_total)
+        return _estimate(found, confidence, note(self._answering, kind, share=share))
+
+    def at(
+        self, cell: Mapping[str, object] | None = None, /, *, confidence: float = 0.95, **values: object
+    ) -> Estimate:
+        """Estimate one cell, by its noisy count where it is published: closer than its weight.
+
+        Of a cell that is not published only bounds are known: its value is given as 0, with a standard error
+        that is the largest possible. Where counts cannot be negative, its interval starts at 0.
+        """
+        chance = _chance(confidence)
+        answering = self._answering
+        selection = self._cell(cell, values)
+        rows = np.arange(len(self))[selection.rows(answering.published.columns)]
+        reach = float(answering.noise.reach(np.ones(1), chance)[0][0])
+        if rows.size:
+            value = float(self.counts[rows[0]])
+            if value or not answering.biased:
+                return Estimate(
+                    value=value,
+                    standard_error=answering.noise.variance**0.5,
+                    low=value - reach,
+                    high=value + reach,
+                    confidence=confidence,
+                    note=cell_note(answering, published=True),
+                )
+        high = answering.largest_absent + reach
+        low = -high if answering.two_sided else -np.inf
+        low = low if answering.negative else max(low, 0.0)
+        return Estimate(
+            value=0.0,
+            standard_error=hypot(answering.largest_absent, answering.noise.variance**0.5),
+            low=low,
+            high=high,
+            confidence=confidence,
+            note=cell_note(answering, published=False),
+        )
+
+    def by(
+        self,
+        names: str | Sequence[str],
+        /,
+        *,
+        where: Where = None,
+        confidence: float = 0.95,
+        corrected: bool | None = None,
+        simultaneous: bool = False,
+        top: int | None = None,
+    ) -> pa.Table:
+        """Estimate the sum for each value of one or several attributes, as a pyarrow Table.
+
+        Groups without a published row are listed too, up to 10^6 groups; `top` gives the largest estimates
+        instead, of any number of groups (beyond 10^6, of those with a row). With `simultaneous=True`, the
+        chance `confidence` is that all intervals hold together. Columns: the attributes, `estimate`,
+        `standard_error`, `low`, `high` (with a `_` behind where an attribute has that name). The table's
+        metadata hold the note, the confidence and the number of groups there are.
+        """
+        chance = _chance(confidence)
+        places = self._places(names)
+        if top is not None and as_count(top, name="top") < 1:
+            raise BadNumber(name="top", value=top, allowed="is below 1", hint="Ask for at least one group.")
+        answering = self._answering
+        kind = answering.kind(corrected)
+        selection = selected(self.domain, where, {})
+        groups = self._groups(selection, places, top)
+        number = max(groups.number, 1)
+        found = answering.answers(
+            groups.sums,
+            groups.cells,
+            kind=kind,
+            chance=chance / min(number, 10**300) if simultaneous else chance,
+            uneven=answering.uneven(selection, places) if kind is Kind.CORRECTED else 0.0,
+        )
+        if top is not None:
+            largest = np.argsort(-found.value, kind="stable")[:top]
+            found = Answers(*(getattr(found, name)[largest] for name in Answers.__slots__))
+            groups = groups.taken(largest)
+        picked = top is not None and top < number
+        words = groups_note(answering, kind, groups=number, together=simultaneous, largest=picked)
+        facts = {"note": words, "confidence": repr(confidence), "groups": str(groups.number)}
+        return self._table_of(groups, places, found, facts)
+
+    def sql(self, text: str, /) -> pa.Table:
+        """Run one SELECT over the table `release`: the rows, as published.
+
+        Sums of `weight` are estimates; `total` and `by` say how far to trust them. The text reaches nothing
+        but these rows.
+        """
+        from hushtable.query.running import run_sql
+
+        return run_sql(self.to_arrow(), text)
+
+    def plot(
+        self,
+        names: str | Sequence[str],
+        /,
+        *,
+        where: Where = None,
+        top: int | None = None,
+        confidence: float = 0.95,
+        corrected: bool | None = None,
+        simultaneous: bool = False,
+        title: str | None = None,
+        output: str | PathLike[str] | None = None,
+        overwrite: bool = False,
+    ) -> Figure:
+        """Draw `by`: bars with error bars, a line with a band over time, or a heat map of two attributes.
+
+        Needs matplotlib. With `output`, the picture is also written as .png, .svg or .pdf.
+        """
+        from hushtable.query.plotting import drawing
+
+        asked = tuple([names] if isinstance(names, str) else names)
+        groups = self.by(
+            names,
+            where=where,
+            confidence=confidence,
+            corrected=corrected,
+            simultaneous=simultaneous,
+            top=top,
+        )
+        number = int(groups.schema.metadata[b"groups"])
+        figure = drawing.draw(self, groups, asked, where=where, title=title, total_groups=number)
+        if output is not None:
+            drawing.save(figure, output, overwrite=overwrite)
+        return figure
+
+    def _cell(self, cell: Mapping[str, object] | None, values: Mapping[str, object]) -> Selection:
+        """Return the one cell with these values."""
+        if cell is not None and not isinstance(cell, Mapping):
+            raise BadQuery(f"{shown(cell)} is no cell", "Give a value of each attribute, as in home='A'.")
+        given = {**(cell or {}), **values}
+        if len(given) < len(cell or {}) + len(values):
+            raise BadQuery("an attribute is given twice", "Give one value of each attribute.")
+        absent = [name for name in self.domain.names if name not in given]
+        if absent:
+            fact = f"a cell has a value of every attribute, and none is given for {_listed(absent)}"
+            raise BadQuery(fact, "Give one, or ask for a `total`.")
+        selection = selected(self.domain, given)
+        if selection.cells != 1:
+            raise BadQuery(
+                f"these values name {selection.cells:,} cells", "Give one value of each attribute."
+            )
+        return selection
+
+    def _places(self, names: str | Sequence[str]) -> list[int]:
+        """Return where the named attributes stand in the domain."""
+        given: object = names
+        asked = [given] if isinstance(given, str) else list(given) if isinstance(given, Iterable) else []
+        if not asked:
+            raise BadQuery("no attribute is named to group by", f"Name some of {_listed(self.domain.names)}.")
+        places = [place_of(self.domain, name) for name in asked]
+        for place in places:
+            if places.count(place) > 1:
+                raise BadQuery(
+                    f"the attribute {shown(self.domain.names[place])} is named twice", "Name it once."
+                )
+        return places
+
+    def _groups(self, selection: Selection, places: list[int], top: int | None) -> Groups:
+        few = top is None or number_of_groups(selection, places) <= MOST_GROUPS
+        ask = all_groups if few else published_groups
+        return ask(self._answering.published, selection, places)
+
+    def _table_of(
+        self, groups: Groups, places: list[int], found: Answers, facts: Mapping[str, str]
+    ) -> pa.Table:
+        import pyarrow as pa
+
+        from hushtable.domain.columns import as_column
+
+        attributes = [self.domain.attributes[place] for place in places]
+        names = [attribute.name for attribute in attributes]
+        columns = [
+            attribute.values.decode(codes)
+            for attribute, codes in zip(attributes, groups.codes.T, strict=True)
+        ]
+        for name in ("estimate", "standard_error", "low", "high"):
+            while name in self.domain.names:
+                name += "_"
+            names.append(name)
+        columns += map(as_column, (found.value, found.standard_error, found.low, found.high))
+        return pa.Table.from_arrays(columns, names=names).replace_schema_metadata(dict(facts))
+
+
+def open_release(path: str | PathLike[str]) -> Release:
+    """Open a release file; its rows are read when they are first asked for.
+
+    ================================================  ============
+    case                                              result
+    ================================================  ============
+    no such file, another kind of file                `BadRelease`
+    cut off, damaged or changed after publication     `BadRelease`
+    a newer format                                    `BadRelease`
+    ================================================  ============
+
+    >>> import hushtable as ht
+    >>> ht.open("commute.parquet")
+    Traceback (most recent call last):
+        ...
+    hushtable.errors.BadRelease: commute.parquet: there is no such file. Check the path.
+    """
+    return Release(Path(path), read_head(Path(path)))
+
+
+open = open_release  # `hushtable.open`
+
+
+def _chance(confidence: float) -> float:
+    """Return the chance of failing."""
+    given: object = confidence
+    if isinstance(given, bool) or not isinstance(given, Real) or not _LEAST <= 1 - float(given) < 1 - _LEAST:
+        hint = "Give a chance such as 0.95."
+        raise BadNumber(name="confidence", value=confidence, allowed="must lie between 0 and 1", hint=hint)
+    return 1 - float(given)
+
+
+def _estimate(found: Answers, confidence: float, words: str) -> Estimate:
+    return Estimate(
+        value=float(found.value[0]),
+        standard_error=float(found.standard_error[0]),
+        low=float(found.low[0]),
+        high=float(found.high[0]),
+        confidence=confidence,
+        note=words,
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(map(shown, names))
