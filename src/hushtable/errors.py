@@ -302,6 +302,19 @@ class BadChoice(HushtableError, ValueError):
         super().__init__(f"{fact}. {hint}")
 
 
+class BadPlan(HushtableError, ValueError):
+    """What a plan assumes does not make sense, or the plan is not worth carrying out.
+
+    >>> import hushtable as ht
+    >>> print(ht.BadPlan("a profile holds counts below 0", "Leave out empty cells."))
+    a profile holds counts below 0. Leave out empty cells.
+    """
+
+    def __init__(self, fact: str, hint: str) -> None:
+        self.fact, self.hint = fact, hint
+        super().__init__(f"{fact}. {hint}")
+
+
 class UnreviewedDomain(HushtableError, ValueError):
     """A domain file was drafted from the data, and nobody has replaced its values by public facts yet.
 

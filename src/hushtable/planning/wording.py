@@ -1,0 +1,187 @@
+"""A plan as a page of plain text.
+
+Promise: every number beside what it is compared with, and where the assumptions come from; no wider than a
+page of 100 characters.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from fractions import Fraction
+from math import exp, log10, sqrt
+from typing import TYPE_CHECKING
+
+from hushtable.domain.kinds import plain
+from hushtable.methods.settings import Everything, Filter, FilterPriority, Method, Priority, Threshold
+from hushtable.planning.moments import Noise
+from hushtable.planning.predictions import Prediction, score
+
+if TYPE_CHECKING:
+    from hushtable.planning.plan import Plan
+
+WIDTH = 100
+_IN_FULL = 1e9
+_TIMES, _LARGE = 10, 10_000  # shares from here on are multiples; large ones, of two digits
+_UNITS = ("bytes", "kB", "MB", "GB", "TB")
+
+
+def text_of(plan: Plan) -> str:
+    """Return the page."""
+    best = plan.recommended
+    parts = [
+        _head(plan),
+        _rows(plan),
+        _errors(plan),
+        f"The chance that {name_of(best)} publishes a cell, by its count:",
+        aligned([["count", *map(number, plan.curve)], ["chance", *map(percent, plan.curve.values())]]),
+        paragraph(f"Recommended: {plan.reason}"),
+    ]
+    if plan.worth:
+        parts.append(f"To publish it: hushtable publish ... {plan.options}")
+    if plan.warnings:
+        parts.append("\n".join(paragraph(f"warning: {each}.") for each in plan.warnings))
+    delta = (
+        "As a yardstick: a threshold release of (epsilon, delta)-privacy has about the cutoff of the filter"
+    )
+    delta += f" at delta = {plan.delta:.2g} (size / cells). What is planned here is pure: delta = 0."
+    parts.append(paragraph(delta))
+    return "\n\n".join(parts)
+
+
+def _head(plan: Plan) -> str:
+    """Return what is declared and what is assumed."""
+    title = f" for {plan.title!r}" if plan.title else ""
+    deviation = sqrt(Noise(float(plan.rate)).variance)
+    split = f", {_exact(plan.total_epsilon)} of it for a noisy total" if plan.total_epsilon else ""
+    sensitivity = f", sensitivity {plan.sensitivity:,}" if plan.sensitivity > 1 else ""
+    assumed = plan.profile
+    cells, epsilon = number(plan.cells_total), _exact(plan.epsilon)
+    declared = f"Plan{title}: {cells} cells, epsilon {epsilon}{split}, size {plan.size:,}."
+    noise = f"Noise in every cell: standard deviation {number(deviation)}{sensitivity}."
+    assumption = f"Assumed, never from the private table: {assumed.words} ({number(assumed.occupied)} cells "
+    assumption += f"with {number(assumed.people)} in all). It counts as declared public by the owner."
+    return "\n".join(map(paragraph, (declared, noise, assumption)))
+
+
+def _rows(plan: Plan) -> str:
+    """Return how many rows to expect of each summary."""
+    lines = [["summary", "rows", "real", "noise", "suppressed", "file"]]
+    for each in plan.predictions:
+        amounts = (each.rows, each.rows_real, each.rows_noise, each.suppressed)
+        lines.append([name_of(each), *(f"{amount:,.0f}" for amount in amounts), _bytes(each.bytes)])
+    said = "Rows to expect: of occupied cells (real), of empty ones (noise); occupied cells without a row"
+    return f"{paragraph(f'{said} (suppressed).')}\n\n{aligned(lines)}"
+
+
+def _errors(plan: Plan) -> str:
+    """Return the errors of each summary, beside those of knowing nothing."""
+    sizes = list(plan.zero_errors)
+    known = [(name_of(each), each.errors) for each in plan.predictions]
+    known.append(("answering 0", plan.zero_errors))
+    if plan.total_errors is not None:
+        known.append(("noisy total alone", plan.total_errors))
+    sizes_line = ["sets of so many cells", *map(number, sizes)]
+    sums = [sizes_line] + [[name, *(number(errors[size]) for size in sizes)] for name, errors in known]
+    shares = [[*sizes_line, "mean"]]
+    for name, errors in known:
+        parts = (percent(errors[size] / plan.zero_errors[size]) for size in sizes)
+        shares.append([name, *parts, percent(exp(score(errors, plan.zero_errors)))])
+    first = "Error to expect, in size, for sums over sets of cells chosen by chance:"
+    second = "The same as a share of what such sets hold (mean: geometric, by which summaries are compared):"
+    return f"{first}\n\n{aligned(sums)}\n\n{second}\n\n{aligned(shares)}"
+
+
+def name_of(prediction: Prediction) -> str:
+    """Return a summary with the cutoff or threshold that it is expected to have."""
+    cutoff, threshold = number(prediction.cutoff), number(prediction.threshold)
+    match prediction.method:
+        case Everything():
+            return "everything"
+        case Filter():
+            return f"filter from {cutoff}"
+        case FilterPriority():
+            return f"filter-priority from {cutoff}"
+        case Priority():
+            return f"priority, threshold {threshold}"
+        case _:
+            return f"threshold {threshold}"
+
+
+def options_of(method: Method) -> str:
+    """Return the options of `hushtable publish` for a method.
+
+    >>> options_of(FilterPriority(cutoff=57, size=1000))
+    '--summary filter-priority --cutoff 57 --size 1000'
+    """
+    names = {
+        Everything: "everything",
+        Filter: "filter",
+        FilterPriority: "filter-priority",
+        Priority: "priority",
+        Threshold: "threshold",
+    }
+    cutoff, size = getattr(method, "cutoff", None), getattr(method, "size", None)
+    said = [f"--summary {names[type(method)]}"]
+    said += [f"--cutoff {cutoff}"] * (cutoff is not None) + [f"--size {size}"] * (size is not None)
+    return " ".join(said)
+
+
+def aligned(lines: Sequence[Sequence[str]], *, names: int = 1) -> str:
+    """Return a table: so many columns of names to the left, numbers to the right."""
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join(
+        "  ".join(
+            text.ljust(width) if place < names else text.rjust(width)
+            for place, (text, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    )
+
+
+def paragraph(text: str) -> str:
+    """Return a text in lines of a page."""
+    return textwrap.fill(text, WIDTH, break_long_words=False, break_on_hyphens=False)
+
+
+def number(value: float) -> str:
+    """Return about three digits of a number, all of its whole digits up to 10^9.
+
+    >>> [number(each) for each in (0, 0.01234, 12.345, 1234.5, 123_456, 10**12, 3.2e29, 2.5e-7)]
+    ['0', '0.0123', '12.3', '1,234', '123,456', '10^12', '3.2e29', '2.5e-7']
+    """
+    if value >= 100 and value < _IN_FULL:
+        return f"{value:,.0f}"
+    if value >= _IN_FULL and abs(value / 10 ** round(log10(value)) - 1) < 1e-9:
+        return f"10^{round(log10(value))}"
+    text = f"{float(value):.3g}"
+    return _short(value) if "e" in text else text
+
+
+def _short(value: float) -> str:
+    """Return two digits of a number."""
+    return f"{float(value):.2g}".replace("e+0", "e").replace("e+", "e").replace("e-0", "e-")
+
+
+def percent(share: float) -> str:
+    """Return a share in per cent, and as a multiple where it is large.
+
+    >>> [percent(each) for each in (0, 1e-9, 0.0123, 0.5, 2, 123, 12_345)]
+    ['0 %', '<0.01 %', '1.2 %', '50 %', '200 %', '123 x', '1.2e4 x']
+    """
+    if share >= _TIMES:
+        return f"{number(share) if share < _LARGE else _short(share)} x"
+    if 0 < share < 1e-4:
+        return "<0.01 %"
+    return f"{100 * share:.0f} %" if share >= 0.1 or share == 0 else f"{100 * share:.2g} %"
+
+
+def _exact(value: Fraction) -> str:
+    text = plain(value)
+    return text if len(text) <= 20 else f"about {float(value):.3g}"
+
+
+def _bytes(value: float) -> str:
+    """Return about how many bytes."""
+    unit = next(i for i in range(len(_UNITS)) if value < 1000 ** (i + 1) or i == len(_UNITS) - 1)
+    return f"{float(f'{value:.2g}') / 1000**unit:,.3g} {_UNITS[unit]}"

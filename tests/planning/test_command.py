@@ -1,0 +1,109 @@
+"""`hushtable plan`, and pictures of a sweep."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+import hushtable as ht
+from tests.cli.commands import run
+from tests.release.examples import people, write
+
+DOMAIN = '[[attribute]]\nname = "home"\nintegers = { low = 0, high = 99999 }\n'
+BASE = ("plan", "--domain", "homes.toml", "--epsilon", "0.5", "--size", "500")
+EXPECTED = ("--expect-cells", "1000", "--expect-mean", "80", "--expect-sd", "20")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "homes.toml").write_text(DOMAIN)
+    (tmp_path / "counts.csv").write_text("count,cells\n1,5000\n90,800\n")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_the_command_prints_the_plan() -> None:
+    done = run(*BASE, *EXPECTED)
+
+    assert (done.exit_code, done.stderr) == (0, "")
+    found = ht.plan("homes.toml", epsilon="0.5", size=500, expect_cells=1000, expect_mean=80, expect_sd=20)
+    assert done.stdout == f"{found}\n"
+
+
+def test_options_reach_the_plan(folder: Path) -> None:
+    write(folder / "old.parquet", *people())
+    settings = ("--unit", "person", "--max-rows", "3", "--total-share", "0", "--format", "json")
+
+    done = run(*BASE, "--like", "old.parquet", *settings)
+
+    document = json.loads(done.stdout)
+    assert (document["sensitivity"], document["total_epsilon"], document["total_errors"]) == (3, "0", None)
+    assert document["assumed"]["words"].startswith("counts as in the older release old.parquet")
+
+
+def test_warnings_are_shown_and_are_no_failure() -> None:
+    done = run(*BASE[:-1], "100000", "--profile", "counts.csv")
+
+    assert done.exit_code == 0
+    assert "warning: about " in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "said"),
+    [
+        ((), 1, "a plan was given no assumption about the table. Give exactly one"),
+        ((*EXPECTED, "--profile", "counts.csv"), 1, "a plan was given more than one assumption"),
+        (EXPECTED[:4], 1, "one of three expected numbers is missing"),
+        (("--profile", "none.csv"), 1, "none.csv: it cannot be read"),
+        ((*EXPECTED, "-o", "a.png"), 2, "--output goes with --sweep"),
+        ((*EXPECTED, "--sweep", "-o", "a.txt"), 1, "ends in .png or .svg"),
+        ((*EXPECTED, "--unit", "person"), 2, "--unit and --max-rows go together"),
+        ((*EXPECTED, "--level", "home"), 2, "not of the form NAME=LEVEL"),
+    ],
+)
+def test_wrong_use_is_told(options: tuple[str, ...], code: int, said: str) -> None:
+    done = run(*BASE, *options, width=300)
+
+    assert done.exit_code == code
+    assert said in done.stderr
+
+
+def test_a_sweep_is_a_table_and_a_picture(folder: Path) -> None:
+    done = run(*BASE, *EXPECTED, "--sweep", "-o", "a.png")
+
+    assert done.exit_code == 0
+    tables = done.stdout.partition("Errors of the recommended summary")[2]
+    assert [line.split()[0] for line in tables.splitlines() if line[:1].isdigit()] == [
+        "0.05", "0.1", "0.25", "0.5", "1", "2.5", "5", "50", "100", "250", "500", "1,000", "2,500", "5,000",
+    ]  # fmt: skip
+    assert (folder / "a.png").read_bytes().startswith(b"\x89PNG")
+    again = run(*BASE, *EXPECTED, "--sweep", "-o", "a.png")
+    assert (again.exit_code, "there is a file of this name already" in again.stderr) == (1, True)
+
+
+def test_a_sweep_is_data_and_the_same_picture_twice(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    swept = ht.plan("homes.toml", epsilon=1, size=2000, profile="counts.csv").sweep()
+
+    document = json.loads(json.dumps(swept.to_dict(), allow_nan=False))
+    errors = [each["relative_errors"]["100"] for each in document["epsilon"]]
+    assert errors == sorted(errors, reverse=True)
+    assert [each["size"] for each in document["size"]] == [200, 400, 1000, 2000, 4000, 10_000, 20_000]
+    for name in ("a.svg", "b.svg"):
+        swept.draw(folder / name)
+    assert (folder / "a.svg").read_bytes() == (folder / "b.svg").read_bytes()
+    assert (folder / "a.svg").read_bytes().startswith(b"<?xml")
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(ht.MissingPackage, match="pip install matplotlib"):
+        swept.draw(folder / "c.svg")
+    assert not (folder / "c.svg").exists()
+
+
+def test_the_help_has_examples_and_fits_a_page() -> None:
+    shown = run("plan", "--help", width=80).output
+
+    assert "  hushtable plan --domain commute.toml --epsilon 0.1 --size 100000" in shown
+    assert max(map(len, shown.splitlines())) <= 81
