@@ -11,6 +11,9 @@ HASH := $(shell { cat constraints.txt pyproject.toml 2>/dev/null; \
 STAMP := $(VENV)/.stamp-$(HASH)
 BIN := $(VENV)/bin
 
+# All tests take one process a core; a few that are selected start sooner without.
+PROCESSES := $(if $(ARGS),,-n auto)
+
 # Written once, used by every target that makes an environment.
 define require_python
 @$(PYTHON) -c '' 2>/dev/null || { \
@@ -46,13 +49,13 @@ demo-laws: $(STAMP) ## show the exact laws against the requested ones
 	@$(BIN)/python demo/laws.py
 
 test: lint ## lint, types, rooms and all tests but the long ones (ARGS='-k name' selects)
-	@unset HUSHTABLE_TEST_SEED; $(BIN)/python -m pytest -q $(ARGS)
+	@unset HUSHTABLE_TEST_SEED; $(BIN)/python -m pytest -q $(PROCESSES) $(ARGS)
 
 test-long: $(STAMP) ## all tests, with a fresh seed that is printed first
 	@seed=$${HUSHTABLE_TEST_SEED:-$$($(BIN)/python -c 'import secrets; print(secrets.randbelow(2**32))')}; \
 	case $$seed in *[!0-9]*) echo "HUSHTABLE_TEST_SEED='$$seed' is not a whole number." >&2; exit 1;; esac; \
 	echo "seed $$seed; the same run again: make test-long HUSHTABLE_TEST_SEED=$$seed"; \
-	HUSHTABLE_TEST_SEED=$$seed $(BIN)/python -m pytest -q -m 'long or not long' --hypothesis-seed=$$seed $(ARGS)
+	HUSHTABLE_TEST_SEED=$$seed $(BIN)/python -m pytest -q -m 'long or not long' --hypothesis-seed=$$seed $(PROCESSES) $(ARGS)
 
 bench: $(STAMP) ## measure against the bars of the design and print the table (ARGS=noise selects)
 	@$(BIN)/python -m benchmarks $(ARGS)
@@ -84,7 +87,7 @@ constraints: ## pin the newest version of everything all extras need
 
 clean: ## remove the environment and all caches
 	@rm -rf $(VENV) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
-	@find src tests benchmarks demo examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+	@find src tests benchmarks demo -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 # The stamp comes last: an interrupted install leaves none, and the next call starts over. The pins are given
 # by PIP_CONSTRAINT and not by -c, so that they hold for the build backend too.

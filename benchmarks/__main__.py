@@ -15,7 +15,7 @@ import numpy as np
 from rich.console import Console
 from rich.status import Status
 
-from benchmarks import counting, imports, noise, publishing, summaries
+from benchmarks import answers, counting, imports, noise, planning, publishing, summaries
 from benchmarks.report import Say, Sheet
 
 GROUPS: dict[str, tuple[Callable[[Say], Sheet], ...]] = {
@@ -24,7 +24,11 @@ GROUPS: dict[str, tuple[Callable[[Say], Sheet], ...]] = {
     "summaries": summaries.SHEETS,
     "counting": counting.SHEETS,
     "publishing": publishing.SHEETS,
+    "answers": answers.SHEETS,
+    "planning": planning.SHEETS,
 }
+
+_WIDTH = 150
 
 
 def main() -> int:
@@ -37,6 +41,7 @@ def main() -> int:
             parser.error(f"there is no group {name!r}. Choose from: {', '.join(GROUPS)}.")
 
     console = Console(highlight=False)
+    console = Console(highlight=False, width=max(console.width, _WIDTH))  # sheets must not lose figures
     console.print(
         f"{os.cpu_count()} cores ({platform.machine()}), Python {platform.python_version()}, "
         f"NumPy {np.__version__}. Ratios are of times in this run; below 1 is faster than the yardstick.\n"

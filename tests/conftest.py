@@ -1,5 +1,7 @@
 """Settings of every run, and the alarm rate that its statistical assertions add up to."""
 
+from typing import Any
+
 import hypothesis
 import pytest
 
@@ -8,6 +10,18 @@ from tests.harness import statistics
 # A shared machine may stall any single example; the whole run has its own limit.
 hypothesis.settings.register_profile("hushtable", deadline=None)
 hypothesis.settings.load_profile("hushtable")
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    # Where tests run in several processes, each tells how many assertions it made.
+    output = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output["asked"] = statistics.asked
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any, error: object) -> None:
+    statistics.asked += getattr(node, "workeroutput", {}).get("asked", 0)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

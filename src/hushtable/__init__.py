@@ -15,6 +15,7 @@ from hushtable.errors import (
     BadMethod,
     BadNumber,
     BadOutput,
+    BadPlan,
     BadQuery,
     BadRelease,
     BadRows,
@@ -43,8 +44,12 @@ if TYPE_CHECKING:
         Priority,
         Threshold,
     )
+    from hushtable.planning.plan import Plan, plan
+    from hushtable.planning.profile import Profile
     from hushtable.publishing.publish import publish
-    from hushtable.release import Release, open
+    from hushtable.query.cells.conditions import between
+    from hushtable.query.estimation.estimate import Estimate
+    from hushtable.query.release import Release, open
     from hushtable.summaries.summarize import summarize
     from hushtable.summaries.summary import Summary
     from hushtable.table.sparse import SparseTable
@@ -59,6 +64,7 @@ __all__ = [
     "BadMethod",
     "BadNumber",
     "BadOutput",
+    "BadPlan",
     "BadQuery",
     "BadRelease",
     "BadRows",
@@ -66,6 +72,7 @@ __all__ = [
     "BadTable",
     "BudgetExceeded",
     "Domain",
+    "Estimate",
     "Everything",
     "Filter",
     "FilterPriority",
@@ -74,7 +81,9 @@ __all__ = [
     "InternalError",
     "Ledger",
     "MissingPackage",
+    "Plan",
     "Priority",
+    "Profile",
     "Release",
     "SparseTable",
     "Summary",
@@ -85,8 +94,10 @@ __all__ = [
     "UnreviewedDomain",
     "UnsafeEntropy",
     "__version__",
+    "between",
     "count",
     "open",
+    "plan",
     "publish",
     "summarize",
 ]
@@ -94,20 +105,25 @@ __all__ = [
 # Loaded on first use, so that `import hushtable` stays as quick as a look at the errors.
 _HOMES = {
     "Domain": "hushtable.domain.domain",
+    "Estimate": "hushtable.query.estimation.estimate",
     "Everything": "hushtable.methods.settings",
     "Filter": "hushtable.methods.settings",
     "FilterPriority": "hushtable.methods.settings",
     "FilterThreshold": "hushtable.methods.settings",
     "Ledger": "hushtable.ledger.ledger",
+    "Plan": "hushtable.planning.plan",
     "Priority": "hushtable.methods.settings",
-    "Release": "hushtable.release",
+    "Profile": "hushtable.planning.profile",
+    "Release": "hushtable.query.release",
     "SparseTable": "hushtable.table.sparse",
     "Summary": "hushtable.summaries.summary",
     "Threshold": "hushtable.methods.settings",
     "Unit": "hushtable.domain.measure",
+    "between": "hushtable.query.cells.conditions",
     "count": "hushtable.engines.counting",
+    "plan": "hushtable.planning.plan",
     "publish": "hushtable.publishing.publish",
-    "open": "hushtable.release",
+    "open": "hushtable.query.release",
     "summarize": "hushtable.summaries.summarize",
 }
 

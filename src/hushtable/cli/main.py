@@ -27,7 +27,10 @@ from typer.core import TyperGroup
 from hushtable.cli.check import check
 from hushtable.cli.domain import domain
 from hushtable.cli.ledger import ledger
+from hushtable.cli.plan import plan
+from hushtable.cli.plot import plot
 from hushtable.cli.publish import publish
+from hushtable.cli.query import query, sql
 from hushtable.cli.release import export, show, thin
 from hushtable.errors import HushtableError
 
@@ -84,10 +87,14 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command(no_args_is_help=True)(check)
+app.command(no_args_is_help=True)(plan)
 app.command(no_args_is_help=True)(publish)
 app.command(no_args_is_help=True)(show)
 app.command(no_args_is_help=True)(thin)
 app.command(no_args_is_help=True)(export)
+app.command(no_args_is_help=True)(query)
+app.command(no_args_is_help=True)(sql)
+app.command(no_args_is_help=True)(plot)
 app.add_typer(domain, name="domain")
 app.add_typer(ledger, name="ledger")
 
