@@ -112,10 +112,13 @@ def hushtable(
       hushtable domain draft people.parquet --output people.toml
       (put public facts into people.toml, delete its line `reviewed = false`)
       hushtable domain show people.toml
+      hushtable plan --domain people.toml --epsilon 0.1 --size 10000 \\
+        --expect-cells 50000 --expect-mean 100 --expect-sd 50
       hushtable check people.parquet --domain people.toml
       hushtable publish people.parquet --domain people.toml --epsilon 0.1 \\
         --size 10000 --output released.parquet --no-ledger
       hushtable show released.parquet
+      hushtable query released.parquet --by region
     """
 
 
