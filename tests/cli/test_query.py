@@ -5,10 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-import signal
 import subprocess
-import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +21,7 @@ from hushtable.query.estimation.estimate import rounded
 from hushtable.release.record import Terms
 from tests.cli.commands import SCRIPT, run
 from tests.cli.terminals import run_on_terminal
+from tests.harness.interrupts import interrupted
 from tests.release.examples import Rows, people, random_releases, rows, terms, write
 
 NUMBERS = ["estimate", "standard_error", "low", "high"]
@@ -415,25 +413,11 @@ main()
 
 
 def test_ctrl_c_exits_with_130() -> None:
-    process = subprocess.Popen(
-        [sys.executable, "-c", ENDLESS],
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # of a background job it is ignored
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        assert process.stderr is not None
-        assert process.stderr.readline() == "running\n"
-        time.sleep(0.3)
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
-    finally:
-        process.kill()
+    ended = interrupted(ENDLESS)
 
-    assert process.returncode == 130
-    assert out == ""
-    assert "Traceback" not in err
+    assert ended.code == 130
+    assert ended.out == ""
+    assert "Traceback" not in ended.err
 
 
 @pytest.mark.parametrize(

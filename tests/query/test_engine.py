@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import duckdb
@@ -13,6 +9,7 @@ import pytest
 
 import hushtable as ht
 from hushtable.query.engine import awaited, check_text, connected, said
+from tests.harness.interrupts import interrupted
 
 SECRET = "Zyx-Canary-4711"
 
@@ -107,7 +104,7 @@ def test_errors_are_ours_and_stand_alone() -> None:
 
 
 STUBBORN = """
-import threading
+import sys, threading
 from hushtable.query import engine
 from hushtable.query.{module} import {name}
 
@@ -116,7 +113,7 @@ start = threading.Thread.start
 
 def announced(thread):
     start(thread)
-    print("running", flush=True)
+    print("running", file=sys.stderr, flush=True)
 
 threading.Thread.start = announced
 {call}
@@ -130,20 +127,6 @@ CALLS = {
 @pytest.mark.parametrize("module", list(CALLS))
 def test_ctrl_c_leaves_a_parser_that_does_not_listen(module: str) -> None:
     name, call = CALLS[module]
-    process = subprocess.Popen(
-        [sys.executable, "-c", STUBBORN.format(module=module, name=name, call=call)],
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # of a background job it is ignored
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "running\n"
-        time.sleep(0.3)
-        process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=20)
-    finally:
-        process.kill()
+    err = interrupted(STUBBORN.format(module=module, name=name, call=call)).err
 
     assert "\nKeyboardInterrupt\n" in err

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-import subprocess
-import sys
-import time
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any
@@ -17,6 +13,7 @@ import pytest
 import hushtable as ht
 from hushtable.query import running
 from hushtable.query.running import run_sql
+from tests.harness.interrupts import interrupted
 
 ROWS = pa.table(
     {
@@ -353,13 +350,14 @@ def test_a_result_that_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 ENDLESS = """
+import sys
 import pyarrow as pa
 from hushtable.query import running
 
 fetched = running._fetched
 
 def announced(*arguments):
-    print("running", flush=True)
+    print("running", file=sys.stderr, flush=True)
     return fetched(*arguments)
 
 running._fetched = announced
@@ -369,21 +367,7 @@ running.run_sql(pa.table({"x": [1]}), query)
 
 
 def test_ctrl_c_stops_a_query() -> None:
-    process = subprocess.Popen(
-        [sys.executable, "-c", ENDLESS],
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # of a background job it is ignored
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "running\n"
-        time.sleep(0.3)
-        process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=20)
-    finally:
-        process.kill()
+    err = interrupted(ENDLESS).err
 
     assert err.rstrip().endswith("KeyboardInterrupt")
     assert "InterruptException" not in err
