@@ -203,7 +203,8 @@ def corrected(say: Say) -> Sheet:
         columns=("table", "cutoff", "size", *_COVERAGE_COLUMNS, "median of\nwidth/RMSE"),
         note=(
             f"{_HOW} RMSE: of sets of about the same size (20 bands). The ideal ratio is 3.92. A high cutoff "
-            f"leaves open how suppressed counts are spread; the interval then allows for the worst case.{_absent()}"
+            "leaves open how suppressed counts are spread; the interval then allows for the worst "
+            f"case.{_absent()}"
         ),
     )
     for data in _data():
