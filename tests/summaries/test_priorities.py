@@ -104,9 +104,11 @@ def test_selection_is_the_exact_order(
 
 def test_equal_words_are_told_apart_by_later_bits() -> None:
     # Cells with the same count and the same 64 bits: each wins for some later bits, so their order does not.
+    # Which cell reads which bits is the sort's choice, and differs between processors: a fair third of the
+    # seeds is each cell's on any of them, and 64 miss one of three with a chance below 2e-11.
     word = 1 << 60
     winners = set()
-    for seed in range(12):
+    for seed in range(64):
         source = Scripted([word] * 3 + Replay(seed).words(20).tolist())
         (winner,), tau = largest_priorities(
             np.array([9, 9, 9]),
