@@ -313,6 +313,7 @@ def test_trap_9_a_summary_carries_nothing_private() -> None:
         "weights",
         "threshold",
         "cutoff",
+        "nodes",
     }
     assert set(ht.Summary.__slots__) == public
     table = ht.SparseTable(shape=(10**6,), codes=[5], counts=[918_273_645])
@@ -323,7 +324,8 @@ def test_trap_9_a_summary_carries_nothing_private() -> None:
 
 
 def test_trap_11_the_public_call_takes_no_bits() -> None:
-    assert list(inspect.signature(ht.summarize).parameters) == ["table", "method", "epsilon", "sensitivity"]
+    public = ["table", "method", "epsilon", "sensitivity", "structure"]
+    assert list(inspect.signature(ht.summarize).parameters) == public
 
 
 def test_trap_13_sums_and_saturation_never_wrap(monkeypatch: pytest.MonkeyPatch) -> None:

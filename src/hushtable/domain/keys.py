@@ -152,6 +152,8 @@ def repeats(keys: Keys) -> NDArray[np.bool_]:
 
 def ascending(keys: Keys) -> bool:
     """Return whether the keys are in strictly ascending order."""
+    if len(keys) == 1:
+        return bool(np.all(keys[0, 1:] > keys[0, :-1]))
     tied: NDArray[np.bool_] | bool = True
     for word in keys:
         if np.any((word[1:] < word[:-1]) & tied):

@@ -12,12 +12,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from fractions import Fraction
 from itertools import pairwise
+from math import inf
+
+import numpy as np
 
 from hushtable.methods.acceptance import Acceptance
 from hushtable.methods.tuning import rounded_up
 from hushtable.noise import BitSource, LazyUniform, two_sided_geometric
+from hushtable.structures.branching import BranchingTree
 
 Rows = dict[int, int]  # cell -> noisy count
+Parents = dict[int, int]  # node of a tree -> the node above it; the root has none
 
 
 def noisy_table(counts: Rows, cells_total: int, rate: Fraction, entropy: BitSource) -> Rows:
@@ -61,6 +66,53 @@ def priority_sample(
         if low > 0 and rounded_up(seen[last] / low) == rounded_up(seen[last] / high):
             return chosen, rounded_up(seen[last] / low)
         ends[last].reveal()
+
+
+def ranked_nodes(
+    cells: Rows, tree: BranchingTree, noise: Callable[[int], int], *, root_stays: bool
+) -> tuple[Rows, dict[int, tuple[float, int]]]:
+    """Add noise to every node of a tree; return all counts, and the rank and the level of each node.
+
+    `cells` are given by their addresses. A rank is the smallest count on the way down; that of a root which
+    stays does not count.
+    """
+    values: Rows = {}
+    ranks: dict[int, tuple[float, int]] = {}
+    for level, (shift, offset) in enumerate(zip(tree.shifts, tree.offsets, strict=True)):
+        for prefix in range(1 << (tree.addresses.bits - shift)):
+            starts, stops = tree.addresses.boxes(np.array([prefix]), shift)
+            if not np.all(starts < stops):
+                continue  # padding
+            inside = (count for cell, count in cells.items() if cell >> shift == prefix)
+            values[offset + prefix] = sum(inside) + noise(offset + prefix)
+            rank = inf if root_stays else values[offset + prefix]
+            if level:
+                above = (prefix >> (tree.shifts[level - 1] - shift)) + tree.offsets[level - 1]
+                rank = min(ranks[above][0], values[offset + prefix])
+            ranks[offset + prefix] = (rank, level)
+    return values, ranks
+
+
+def rooted(table: Rows, parents: Parents) -> Rows:
+    """Drop every node of a tree with an ancestor that is absent."""
+    return {node: table[node] for node in table if all(each in table for each in path(node, parents))}
+
+
+def largest_rooted(table: Rows, parents: Parents, *, size: int, entropy: BitSource) -> Rows:
+    """Take the nodes whose smallest count on the path from the root is largest, and above 0.
+
+    Ties in the order of depths, then in an order drawn for each node.
+    """
+    smallest = {node: min(table[each] for each in path(node, parents)) for node in table}
+    seen = [node for node in table if smallest[node] > 0]
+    shuffled = _sorted_by_uniform(seen, lambda node: (Fraction(0), Fraction(1)), entropy)
+    in_order = sorted(shuffled, key=lambda node: (-smallest[node], len(path(node, parents))))
+    return {node: table[node] for node in in_order[:size]}
+
+
+def path(node: int, parents: Parents) -> list[int]:
+    """Return a node of a tree and all its ancestors."""
+    return [node, *path(parents[node], parents)] if node in parents else [node]
 
 
 def _magnitude(value: int, two_sided: bool) -> int:

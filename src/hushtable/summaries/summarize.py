@@ -13,14 +13,24 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from fractions import Fraction
-from math import isqrt
+from itertools import accumulate
+from math import ceil, isqrt
 from typing import NamedTuple
 
 import numpy as np
 
-from hushtable.domain.keys import KeySpace, ascending, sorting_order
-from hushtable.errors import BadMethod, BadTable, TooManyCells, TooManyRows
+from hushtable.domain.keys import KeySpace, ascending, no_keys, sorting_order
+from hushtable.errors import (
+    BadChoice,
+    BadMethod,
+    BadNumber,
+    BadTable,
+    InternalError,
+    TooManyCells,
+    TooManyRows,
+)
 from hushtable.exact.balls import nearest_float
 from hushtable.exact.laws import at_rate
 from hushtable.exact.rationals import Rational, as_positive, as_rate
@@ -36,26 +46,42 @@ from hushtable.methods.settings import (
     Threshold,
 )
 from hushtable.methods.tuning import cutoff_for, threshold_for
-from hushtable.noise import BitSource, KeyStream, binomial
-from hushtable.summaries.candidates import Candidates, draw_candidates, joined, noisy
+from hushtable.noise import BitSource, KeyStream, binomial, empty_cells
+from hushtable.release.layout import weights_of
+from hushtable.release.terms import as_taken, check_together
+from hushtable.structures.addresses import LineAddresses, Numbers
+from hushtable.structures.branching import BranchingTree, least_cutoff
+from hushtable.structures.fitting import own_masses
+from hushtable.structures.nodes import Nodes, NodeSpace, PrunedSpace, as_structure, nodes_over
+from hushtable.structures.settings import MORTON, Cells, Structure
+from hushtable.summaries.candidates import Candidates, accepts, draw_candidates, joined, noisy
 from hushtable.summaries.largest import largest_counts
 from hushtable.summaries.priorities import largest_priorities
-from hushtable.summaries.summary import Summary, weights_of
+from hushtable.summaries.rooted import Occupied, Rooted, known_cutoff, rooted_tree
+from hushtable.summaries.summary import Summary
+from hushtable.table.lifting import lifted
 from hushtable.table.progress import Progress, unheard
 from hushtable.table.slices import Slice, split
 from hushtable.table.sparse import SparseTable
 
 LARGEST_FULL_TABLE = 100_000_000  # cells of a table that `Everything` publishes whole
 _SLICE = 1 << 18  # cells of a slice: what a draw touches stays small, and a thread is worth its start
+_FEW_SLICES = 16  # up to so many, a draw for each is quicker than one for all
 
 
 def summarize(
-    table: SparseTable, method: Method, *, epsilon: Rational, sensitivity: Rational | None = None
+    table: SparseTable,
+    method: Method,
+    *,
+    epsilon: Rational,
+    sensitivity: Rational | None = None,
+    structure: Structure | str | None = None,
 ) -> Summary:
-    """Draw a private summary of `table`.
+    """Draw a private summary of `table`, or of the nodes of a structure over it.
 
     Guarantee: epsilon-differential privacy for tables whose counts differ by at most `sensitivity` in all
-    (1 where it is left out: one row added or removed), pure, by exact arithmetic.
+    (1 where it is left out: one row added or removed), pure, by exact arithmetic. A structure multiplies it
+    by the number of nodes that hold a cell; the summary says by how much in all.
 
     =======================================  ==============================================
     case                                     result
@@ -63,6 +89,8 @@ def summarize(
     epsilon "0.1", 0.1, Fraction(1, 10)      the same exact number
     negative counts, no sensitivity          `BadTable`: say how much one person may change
     another kind of table or method          `BadMethod`
+    structure "haar", ht.Dyadic(), ...       codes are numbers of nodes; cells are in the order of codes
+    a structure that does not fit            `BadChoice`
     `Everything()` above 10^8 cells          `TooManyCells`
     more than 10^9 rows expected             `TooManyRows`
     =======================================  ==============================================
@@ -78,21 +106,37 @@ def summarize(
     if not isinstance(table, SparseTable):
         example = "ht.SparseTable(shape=..., codes=..., counts=...)"
         raise BadMethod("table", type(table).__name__, "a SparseTable", example)
+    noised = as_structure(structure)
+    method = as_taken(noised, method)
+    nodes = _nodes_of(noised, table, method)
     if sensitivity is None and table.counts.size and table.counts.min() < 0:
         hint = "Pass `sensitivity`: the largest change in all counts together that one person can make."
         raise BadTable("counts below 0 need a sensitivity of their own", hint)
+    most = as_positive(
+        1 if sensitivity is None else sensitivity,
+        name="sensitivity",
+        hint="It is the largest change in all counts together that one person can make.",
+    )
     return draw_summary(
         table,
         method,
         epsilon=as_positive(epsilon, name="epsilon", hint="Typical values lie between 0.01 and 10."),
-        sensitivity=as_positive(
-            1 if sensitivity is None else sensitivity,
-            name="sensitivity",
-            hint="It is the largest change in all counts together that one person can make.",
-        ),
+        sensitivity=most if nodes is None else most * nodes.per_cell,
         entropy=KeyStream(),
         threads=os.cpu_count() or 1,
+        nodes=nodes,
     )
+
+
+def _nodes_of(structure: Structure, table: SparseTable, method: Method) -> Nodes | None:
+    """Return the nodes of a structure over a table, whose attributes have no names."""
+    if isinstance(structure, Cells):
+        return None
+    check_together(structure, method)
+    if structure.order not in (None, MORTON):
+        fact = "a table of codes has no names of attributes, so there is no order of them"
+        raise BadChoice(fact, "Leave `order` out, and give codes in the order that you want.")
+    return nodes_over(structure, table.shape, places=range(len(table.shape)))
 
 
 def draw_summary(
@@ -105,19 +149,34 @@ def draw_summary(
     threads: int = 1,
     slices: int | None = None,
     first_guess: Acceptance | None = None,
+    nodes: Nodes | None = None,
+    progress: Progress = unheard,
 ) -> Summary:
-    """Draw a summary from the given bits. Slices, threads and the first guess do not change its law."""
+    """Draw a summary from the given bits. Slices, threads and the first guess do not change its law.
+
+    With `nodes`, of those; `sensitivity` is then what one person changes in all of them together.
+    """
+    if isinstance(nodes, PrunedSpace):
+        return _summarize_pruned(
+            table, nodes, method, epsilon=epsilon, sensitivity=sensitivity, entropy=entropy
+        )
+    if nodes is not None and nodes.consistent_tree is not None:
+        return _summarize_consistent(
+            table, nodes, method, epsilon=epsilon, sensitivity=sensitivity, entropy=entropy
+        )
     work = table.counts.size + (getattr(method, "size", None) or 0)
-    return summarize_slices(
-        split(table, parts=slices or -(-work // _SLICE) or 1),
-        table.space,
+    drawn = summarize_slices(
+        split(table, parts=slices or -(-work // _SLICE) or 1) if nodes is None else lifted(table, nodes),
+        table.space if nodes is None else nodes.space,
         method,
         epsilon=epsilon,
         sensitivity=sensitivity,
         entropy=entropy,
         threads=threads,
         first_guess=first_guess,
+        progress=progress,
     )
+    return replace(drawn, nodes=nodes)
 
 
 def summarize_slices(
@@ -169,8 +228,122 @@ def summarize_slices(
     )
 
 
+def _summarize_consistent(
+    table: SparseTable,
+    nodes: NodeSpace,
+    method: Method,
+    *,
+    epsilon: Fraction,
+    sensitivity: Fraction,
+    entropy: BitSource,
+) -> Summary:
+    """Draw a summary of a tree in which no node is kept without its ancestors."""
+    if nodes.consistent_tree is None or not isinstance(method, Filter | FilterThreshold | FilterPriority):
+        raise InternalError("no filter of a consistent tree was asked for")
+    rate = as_rate(epsilon / sensitivity)
+    (axis,) = nodes.axes
+    rule = Acceptance(cutoff=method.cutoff, two_sided=False)
+    if isinstance(method, FilterThreshold):
+        rule = acceptance_of(method, cells_total=nodes.nodes_total, rate=rate)
+    binary = BranchingTree(LineAddresses(axis.line), branching=2)  # the same nodes, with other numbers
+    by_size = method.size if isinstance(method, Filter) else None
+    found = _rooted(table, binary, [rate] * binary.levels, entropy, cutoff=rule.lowest, size=by_size)
+    levels = binary.level_of(found.numbers)
+    numbers = found.numbers - np.array(binary.offsets)[levels] + np.array(axis.tree.offsets)[levels]
+    counts, threshold = found.counts, None
+    cutoff = found.cutoff if by_size is not None else rule.cutoff
+    # Sampling is of what the check left over, and sees nothing of where nodes lie.
+    if isinstance(method, FilterThreshold):
+        rows = np.flatnonzero(accepts(rule, counts, entropy))
+        numbers, counts, threshold = numbers[rows], counts[rows], float(rule.threshold or 0)
+    elif isinstance(method, FilterPriority):
+        bands = np.full(counts.size, -1, dtype=np.int8)
+        rows, tau = largest_priorities(counts, bands, [rule], entropy, size=method.size)
+        numbers, counts, threshold = numbers[rows], counts[rows], float(tau)
+    return Summary(
+        shape=nodes.space.shape,
+        method=method,
+        epsilon=epsilon,
+        sensitivity=sensitivity,
+        codes=numbers[:, np.newaxis],
+        counts=counts,
+        weights=weights_of(counts, threshold),
+        threshold=threshold,
+        cutoff=None if cutoff is None else float(cutoff),
+        nodes=nodes,
+    )
+
+
+def _summarize_pruned(
+    table: SparseTable,
+    nodes: PrunedSpace,
+    method: Method,
+    *,
+    epsilon: Fraction,
+    sensitivity: Fraction,
+    entropy: BitSource,
+) -> Summary:
+    """Draw a tree from the root down, as far as it matters."""
+    if not isinstance(method, Filter):
+        raise InternalError("no filter of a pruned tree was asked for")
+    rates = [as_rate(epsilon * share / sensitivity) for share in nodes.tree.shares]
+    check_cutoff(nodes, method, rate=rates[-1])
+    least = least_cutoff(nodes.tree.branching, rates[-1])
+    cutoff = Acceptance(cutoff=method.cutoff).cutoff
+
+    lowest = least if cutoff is None else ceil(cutoff)
+    found = _rooted(table, nodes.tree, rates, entropy, cutoff=lowest, size=method.size, root_stays=True)
+    reached = known_cutoff(found.counts, float(lowest if found.cutoff is None else found.cutoff))
+    return Summary(
+        shape=nodes.space.shape,
+        method=method,
+        epsilon=epsilon,
+        sensitivity=sensitivity,
+        codes=found.numbers[:, np.newaxis],
+        counts=found.counts,
+        weights=own_masses(nodes.tree, found.numbers, found.counts, rate=rates[-1], cutoff=reached),
+        threshold=None,
+        cutoff=reached,
+        nodes=nodes,
+    )
+
+
+def _rooted(
+    table: SparseTable,
+    tree: BranchingTree,
+    rates: Sequence[Fraction],
+    entropy: BitSource,
+    *,
+    cutoff: int,
+    size: int | None,
+    root_stays: bool = False,
+) -> Rooted:
+    """Draw a tree from the root down, with noise of its own rate on each level."""
+
+    def noised(level: int, prefixes: Numbers, counts: Numbers) -> Numbers:
+        return noisy(counts, rates[level], entropy)
+
+    addresses = tree.addresses.of(table.space.unpack(table.keys))
+    occupied = Occupied(addresses, table.counts)
+    return rooted_tree(occupied, tree, noised, entropy, cutoff=cutoff, size=size, root_stays=root_stays)
+
+
+def check_cutoff(nodes: PrunedSpace, method: Filter, *, rate: Fraction) -> None:
+    """Raise where noise alone would make a pruned tree grow: by public numbers."""
+    least, cutoff = least_cutoff(nodes.tree.branching, rate), Acceptance(cutoff=method.cutoff).cutoff
+    if cutoff is not None and cutoff < least:
+        hint = f"Give {least:,} or more, a size instead, or more epsilon."
+        said = str(cutoff)
+        raise BadNumber(
+            name="cutoff", value=said, allowed="is so low that noise makes a tree grow", hint=hint
+        )
+
+
 def check_method(method: Method, *, cells_total: int, rate: Fraction) -> None:
-    """Raise where a method would publish too much: by public numbers, the same for every table of a shape."""
+    """Raise where a method would publish too much: by public numbers, the same for every table of a shape.
+
+    Not for consistent trees, which keep few empty nodes whatever the cutoff (`consistent`).
+    """
     if isinstance(method, Everything):
         if cells_total > LARGEST_FULL_TABLE:
             raise TooManyCells(cells_total=cells_total, limit=LARGEST_FULL_TABLE)
@@ -205,7 +378,8 @@ class _Draw(NamedTuple):
 
     def accepted(self, rule: Acceptance) -> Candidates:
         """Return the cells that a rule accepts."""
-        return self._candidates([rule], [[self._count(part.cells_empty, rule)] for part in self.parts])
+        counts = self._counts([part.cells_empty for part in self.parts], rule)
+        return self._candidates([rule], [[count] for count in counts])
 
     def largest(
         self, size: int, two_sided: bool, first_guess: Acceptance | None
@@ -241,24 +415,34 @@ class _Draw(NamedTuple):
         here, each band for the cells that no band before it accepted, so nothing is ever drawn twice. The
         first rule may know how many cells are empty: it changes the cost, not the law (PROOF.md, step 4).
         """
-        cells_empty = sum(part.cells_empty for part in self.parts)
+        left = [part.cells_empty for part in self.parts]
+        cells_empty = sum(left)
         expected = size + 1 + 6 * isqrt(size) + 10  # so that one band nearly always does
         widest = rule_for(cells_empty + 1, cells_empty)
         rules = [first_guess or rule_for(expected, cells_empty)]
-        accepted = [[self._count(part.cells_empty, rules[0])] for part in self.parts]
-        while sum(map(sum, accepted)) <= size and rules[-1].pieces != widest.pieces:
+        bands = [self._counts(left, rules[0])]
+        while sum(map(sum, bands)) <= size and rules[-1].pieces != widest.pieces:
             expected *= 2
             wider = rule_for(expected, cells_empty)
             if widens(wider, rules[-1]):
                 band = Band(wider=wider, narrower=rules[-1])
                 rules.append(wider)
-                for part, counts in zip(self.parts, accepted, strict=True):
-                    counts.append(self._count(part.cells_empty - sum(counts), band))
-        return rules, accepted
+                left = [cells - found for cells, found in zip(left, bands[-1], strict=True)]
+                bands.append(self._counts(left, band))
+        return rules, [list(counts) for counts in zip(*bands, strict=True)]
 
-    def _count(self, cells: int, rule: Acceptance | Band) -> int:
-        """Draw how many of so many empty cells a rule accepts."""
-        return binomial(cells, at_rate(rule.pass_probability, self.rate), self.entropy)
+    def _counts(self, left: Sequence[int], rule: Acceptance | Band) -> list[int]:
+        """Draw how many of the empty cells that are left in each slice a rule accepts."""
+        chance, total = at_rate(rule.pass_probability, self.rate), sum(left)
+        expected = nearest_float(at_rate(lambda a: rule.pass_probability(a) * total, self.rate))
+        if len(left) <= _FEW_SLICES or expected > _SLICE or total >> 64:
+            return [binomial(cells, chance, self.entropy) for cells in left]
+        # Of many slices with few each: how many in all, then which they are among all (PROOF.md, step 2).
+        accepted = binomial(total, chance, self.entropy)
+        places = empty_cells((total,), no_keys(1), self.entropy, count=accepted)[0]
+        ends = np.array(list(accumulate(left, initial=0)), dtype=np.uint64)
+        found: list[int] = np.diff(np.searchsorted(places, ends)).tolist()
+        return found
 
     def _candidates(self, rules: Sequence[Acceptance], accepted: Sequence[Sequence[int]]) -> Candidates:
         """Return the accepted cells of all slices."""

@@ -12,13 +12,22 @@ from math import ceil
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.errors import BadNumber, BadSettings
+from hushtable.errors import BadChoice, BadNumber, BadSettings
 from hushtable.exact.rationals import Rational, as_count, as_fraction
 from hushtable.methods.acceptance import Acceptance
 from hushtable.methods.settings import Method
 from hushtable.noise import BitSource, KeyStream, bernoulli, kept
+from hushtable.release.layout import weights_of
+from hushtable.structures.branching import BranchingTree
+from hushtable.structures.fitting import own_masses
+from hushtable.structures.nodes import Nodes, PrunedSpace
+from hushtable.structures.paths import Paths, paths
+from hushtable.structures.settings import Cells, Structure
+from hushtable.structures.trees import DyadicTree
+from hushtable.summaries.candidates import LARGEST_NOISY
 from hushtable.summaries.largest import largest_counts
 from hushtable.summaries.priorities import largest_priorities
+from hushtable.summaries.rooted import known_cutoff, largest_paths
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,7 +35,9 @@ class Summary:
     """A private summary of a table: public.
 
     `weights` are sign * max(|count|, threshold), so that their sum over any cells estimates the sum of the
-    noisy counts; they equal `counts` where nothing was sampled. Rows are in the order of their codes.
+    noisy counts; they equal `counts` where nothing was sampled. Rows are in the order of their codes. With a
+    structure, `nodes` are its nodes, rows are nodes of it, and `codes` are their numbers; `shape` is always
+    the number of different codes in each column.
 
     >>> import hushtable as ht
     >>> table = ht.SparseTable(shape=(10**6,), codes=[3, 5], counts=[9000, 70])
@@ -43,9 +54,15 @@ class Summary:
     weights: NDArray[np.float64] = field(repr=False)
     threshold: float | None
     cutoff: float | None
+    nodes: Nodes | None = None
 
     def __len__(self) -> int:
         return len(self.counts)
+
+    @property
+    def structure(self) -> Structure:
+        """Which sums of cells the rows are."""
+        return Cells() if self.nodes is None else self.nodes.structure
 
     def thin(
         self, *, size: int | None = None, cutoff: Rational | None = None, threshold: Rational | None = None
@@ -61,6 +78,9 @@ class Summary:
         threshold         a threshold sample at this threshold; it must not lie below the summary's own
         none, or several  `BadSettings`
         ================  ================================================================================
+
+        A consistent tree stays one: "largest" and "reach" then speak of the smallest count on the path from
+        the root. A sample of one can take no higher cutoff, since nodes of the path may be missing.
 
         >>> import hushtable as ht
         >>> table = ht.SparseTable(shape=(10**6,), codes=[3, 5], counts=[9000, 70])
@@ -79,7 +99,10 @@ class Summary:
         if len(self) <= size:
             return self
         if self.threshold is None:
-            rows, cut = largest_counts(np.abs(self.counts), entropy, size=size)
+            if self._tree is None:
+                rows, cut = largest_counts(np.abs(self.counts), entropy, size=size)
+            else:
+                rows, cut = largest_paths(*self._paths(self._tree), entropy, size=size)
             return self._only(rows, cutoff=None if cut is None else float(cut))
         # Given what is published, 1 / priority is uniform up to 1 / max(|v|, threshold): drawing it now gives
         # the law of the priorities that chose these rows (PROOF.md, step 8).
@@ -89,7 +112,13 @@ class Summary:
         return self._only(rows, threshold=float(tau))
 
     def _above_cutoff(self, cutoff: Fraction) -> Summary:
-        return self._only(np.flatnonzero(np.abs(self.counts) >= ceil(cutoff)), cutoff=float(cutoff))
+        magnitudes = np.abs(self.counts)
+        if self._tree is not None:
+            if self.threshold:
+                fact = "the cutoff of a sampled consistent tree cannot be raised: ancestors may be missing"
+                raise BadChoice(fact, "Thin it by `size` or `threshold`.")
+            magnitudes = self._paths(self._tree).minima
+        return self._only(np.flatnonzero(magnitudes >= ceil(cutoff)), cutoff=float(cutoff))
 
     def _at_threshold(self, threshold: Fraction, entropy: BitSource) -> Summary:
         # A row that was kept at the own threshold is kept at a higher one with chance
@@ -106,15 +135,29 @@ class Summary:
     ) -> Summary:
         """Return the chosen rows, under a new cutoff or threshold where one is given."""
         threshold = self.threshold if threshold is None else threshold
-        counts = self.counts[rows]
-        return replace(
-            self,
-            codes=self.codes[rows],
-            counts=counts,
-            weights=weights_of(counts, threshold),
-            threshold=threshold,
-            cutoff=self.cutoff if cutoff is None else cutoff,
-        )
+        cutoff = self.cutoff if cutoff is None else cutoff
+        codes, counts = self.codes[rows], self.counts[rows]
+        weights = weights_of(counts, threshold)
+        if isinstance(self.nodes, PrunedSpace):
+            cutoff = known_cutoff(counts, cutoff or 1.0)
+            rate = self.epsilon * self.nodes.share / self.sensitivity
+            weights = own_masses(self.nodes.tree, codes[:, 0], counts, rate=rate, cutoff=cutoff)
+        return replace(self, codes=codes, counts=counts, weights=weights, threshold=threshold, cutoff=cutoff)
+
+    @property
+    def _tree(self) -> DyadicTree | BranchingTree | None:
+        """The tree, if nodes are published only with those above them."""
+        if isinstance(self.nodes, PrunedSpace):
+            return self.nodes.tree
+        return None if self.nodes is None else self.nodes.consistent_tree
+
+    def _paths(self, tree: DyadicTree | BranchingTree) -> Paths:
+        """Return the smallest count on the path to each node; of a pruned tree, the root always stays."""
+        counts = self.counts
+        if isinstance(tree, BranchingTree):
+            counts = counts.copy()
+            counts[0] = LARGEST_NOISY
+        return paths(tree, self.codes[:, 0], counts)
 
     @staticmethod
     def _raised(name: str, value: Rational | None, own: float | None) -> Fraction:
@@ -127,14 +170,3 @@ class Summary:
                 name=name, value=value, allowed=f"is below the summary's own {float(least):g}", hint=hint
             )
         return exact
-
-
-def weights_of(counts: NDArray[np.int64], threshold: float | None) -> NDArray[np.float64]:
-    """Return sign * max(|count|, threshold)."""
-    weights = counts.astype(np.float64)
-    if threshold:
-        np.abs(weights, out=weights)
-        np.maximum(weights, threshold, out=weights)
-        np.negative(weights, out=weights, where=counts < 0)
-        weights[counts == 0] = 0.0
-    return weights

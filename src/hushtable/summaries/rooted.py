@@ -1,0 +1,222 @@
+"""Trees from the root down: a node is looked at only if its parent is kept.
+
+A node's *rank* is the smallest noisy count on the path from the root to it, itself included (of a pruned
+tree, the root's is above all). The nodes whose ranks reach a cutoff are those that filtering all nodes would
+leave, without the ones that have an absent ancestor. A tree of `size` nodes has those of the largest ranks;
+among equal ranks the node nearer to the root comes first, and chance decides between equal levels.
+
+Promise: the law of adding noise to every node of the whole tree and taking the same nodes of it
+(`laborious.rooted`, `largest_rooted`), whatever cutoffs are tried on the way. Nodes keep the noise that they
+got when they were looked at; none is drawn twice. Proof: PROOF.md here, steps 10 to 13.
+Cost: time and memory follow `branching` times the nodes kept, plus one pass over the occupied cells.
+Source: Cormode, Procopiuc, Srivastava, Tran, section 3, "Consistency Checks for Dyadic Ranges".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.noise import BitSource
+from hushtable.structures.addresses import Numbers
+from hushtable.structures.branching import BranchingTree
+from hushtable.summaries.largest import largest_counts
+
+_FEW = 4  # occupied cells a child up to which they are looked at one by one
+_TOP = 1 << 62  # above all noisy counts: the rank of a root that stays
+
+
+class Occupied:
+    """Occupied cells in the order of their addresses, and sums over ranges of them. Private."""
+
+    def __init__(self, addresses: Numbers, counts: Numbers) -> None:
+        order = np.argsort(addresses, kind="stable")
+        self.addresses = addresses[order]
+        # Two halves, so that no sum wraps; one, where it cannot.
+        sizes = int(np.abs(counts).max(initial=0)) * counts.size
+        halves = (counts[order] >> 32, counts[order] & 0xFFFFFFFF) if sizes >> 60 else (counts[order],)
+        self._running = [np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(half)]) for half in halves]
+
+    def bounds(
+        self, prefixes: Numbers, begins: NDArray[np.intp], ends: NDArray[np.intp], *, shift: int, width: int
+    ) -> NDArray[np.intp]:
+        """Return where the cells of the children of nodes begin and end, of shape (nodes, width + 1)."""
+        found = np.repeat(begins[:, np.newaxis], width + 1, axis=1)
+        lengths = ends - begins
+        number = int(lengths.sum())
+        if number > _FEW * prefixes.size * width:
+            some = np.flatnonzero(lengths)
+            edges = (prefixes[some, np.newaxis] * width + np.arange(1, width)) << shift
+            found[some, 1:-1] = np.searchsorted(self.addresses, edges)
+            found[:, -1] = ends
+        elif number:
+            # About as many cells as children: each finds its child, which is quicker than searching for it.
+            cells = np.repeat(begins - np.cumsum(lengths) + lengths, lengths) + np.arange(number)
+            child = (self.addresses[cells] >> shift) & (width - 1)
+            child += np.repeat(np.arange(0, prefixes.size * width, width), lengths)
+            numbers = np.bincount(child, minlength=prefixes.size * width).reshape(-1, width)
+            found[:, 1:] += np.cumsum(numbers, axis=1)
+        return found
+
+    def sums(self, bounds: NDArray[np.intp]) -> Numbers:
+        """Return the sums of counts between neighbours along the last axis, saturated at 2^60."""
+        differences = [np.diff(running[bounds]) for running in self._running]
+        if len(differences) == 1:
+            return differences[0]
+        high, low = differences
+        high += low >> 32
+        low &= 0xFFFFFFFF
+        most = 1 << 28
+        return np.where(high >= most, 1 << 60, np.where(high < -most, -(1 << 60), (high << 32) + low))
+
+    def __repr__(self) -> str:
+        return "Occupied(counts=<private>)"
+
+
+class Nodes(NamedTuple):
+    """Nodes of one level, with their noisy counts and ranks, and the occupied cells that they hold."""
+
+    prefixes: Numbers
+    counts: Numbers
+    ranks: Numbers
+    begins: NDArray[np.intp]
+    ends: NDArray[np.intp]
+
+    def only(self, rows: NDArray[np.intp]) -> Nodes:
+        """Return the chosen ones."""
+        return Nodes(*(each[rows] for each in self))
+
+
+def _joined(parts: list[Nodes]) -> Nodes:
+    return Nodes(*(np.concatenate(each) for each in zip(_NONE, *parts, strict=True)))
+
+
+_NONE = Nodes(*(np.empty(0, dtype=np.int64) for _ in range(5)))
+
+
+def known_cutoff(counts: Numbers, cutoff: float) -> float:
+    """Return what bounds the absent nodes of a pruned tree: of a root alone, nothing but what it has."""
+    return max(1.0, float(counts[0])) if counts.size == 1 else cutoff
+
+
+class Rooted(NamedTuple):
+    """Nodes of a tree with all their ancestors, in the order of their numbers, with their noisy counts.
+
+    The cutoff is the smallest rank of `size` nodes; None where no more than that reach the cutoff asked for.
+    """
+
+    numbers: Numbers
+    counts: Numbers
+    cutoff: int | None
+
+
+def rooted_tree(
+    occupied: Occupied,
+    tree: BranchingTree,
+    noised: Callable[[int, Numbers, Numbers], Numbers],
+    entropy: BitSource,
+    *,
+    cutoff: int,
+    size: int | None = None,
+    root_stays: bool = False,
+) -> Rooted:
+    """Draw the nodes of a tree whose ranks reach `cutoff`; with a size, the first so many of them.
+
+    `noised` gives noise to the counts of nodes of a level, which it is told by their prefixes; it is asked
+    for each node at most once.
+    """
+    examined: list[list[Nodes]] = [[] for _ in range(tree.levels)]
+    kept: list[list[Nodes]] = [[] for _ in range(tree.levels)]
+    examined[0].append(_root(occupied, noised, stays=root_stays))
+    before, tried = _TOP + 1, cutoff
+    if size is not None:
+        # If the root is right, no cutoff above this one keeps so many: each level shares what there is.
+        tried = max(cutoff, tree.levels * int(examined[0][0].counts[0]) // size)
+    while True:
+        for level, parts in enumerate(examined):
+            # Ranks fall from parent to child, so what was reached before has no part in this round.
+            reached = [np.flatnonzero((part.ranks >= tried) & (part.ranks < before)) for part in parts]
+            fresh = _joined([part.only(rows) for part, rows in zip(parts, reached, strict=True)])
+            if fresh.ranks.size:
+                kept[level].append(fresh)
+                if level + 1 < tree.levels:
+                    examined[level + 1].append(_children(fresh, level, occupied, tree, noised))
+        number = sum(part.ranks.size for parts in kept for part in parts)
+        if size is None or number > size or tried == cutoff:
+            break
+        before, tried = tried, max(cutoff, _lower(examined, tried, missing=size + 1 - number, size=size))
+    by_level = [_joined(parts) for parts in kept]
+    numbers = np.concatenate(
+        [nodes.prefixes + offset for nodes, offset in zip(by_level, tree.offsets, strict=True)]
+    )
+    counts = np.concatenate([nodes.counts for nodes in by_level])
+    order = np.argsort(numbers, kind="stable")
+    if size is None or number <= size:
+        return Rooted(numbers[order], counts[order], None)
+    levels = np.repeat(np.arange(tree.levels), [nodes.ranks.size for nodes in by_level])
+    ranks = np.concatenate([nodes.ranks for nodes in by_level])
+    rows, cut = largest_paths(ranks[order], levels[order], entropy, size=size)
+    return Rooted(numbers[order[rows]], counts[order[rows]], cut)
+
+
+def _lower(examined: list[list[Nodes]], tried: int, *, missing: int, size: int) -> int:
+    """Return a lower cutoff; any would do.
+
+    As many as are missing reach this one, of those that did not reach the last; where many are missing, half
+    as many, since their children may be kept too. It is not below half of the largest rank among them. Too
+    many nodes cost more than a step more does.
+    """
+    ranks = np.concatenate([part.ranks[part.ranks < tried] for parts in examined for part in parts])
+    wanted = min(missing if 4 * missing < size else -(-missing // 2), ranks.size)
+    if not wanted:
+        return 1
+    return max(int(np.partition(ranks, ranks.size - wanted)[ranks.size - wanted]), int(ranks.max()) // 2)
+
+
+def _root(occupied: Occupied, noised: Callable[[int, Numbers, Numbers], Numbers], *, stays: bool) -> Nodes:
+    bounds, prefix = np.array([0, occupied.addresses.size]), np.zeros(1, dtype=np.int64)
+    count = noised(0, prefix, occupied.sums(bounds))
+    rank = np.array([_TOP]) if stays else count
+    return Nodes(prefix, count, rank, bounds[:1], bounds[1:])
+
+
+def _children(
+    parents: Nodes,
+    level: int,
+    occupied: Occupied,
+    tree: BranchingTree,
+    noised: Callable[[int, Numbers, Numbers], Numbers],
+) -> Nodes:
+    """Examine the children of nodes: noise for each, occupied or not."""
+    width = tree.width(level)
+    prefixes, real = tree.children(parents.prefixes, level)
+    bounds = occupied.bounds(
+        parents.prefixes, parents.begins, parents.ends, shift=tree.shifts[level + 1], width=width
+    )
+    counts, begins, ends = occupied.sums(bounds).ravel(), bounds[:, :-1].ravel(), bounds[:, 1:].ravel()
+    ranks = np.repeat(parents.ranks, width)
+    if real.size < prefixes.size:
+        prefixes, counts, begins, ends, ranks = (
+            each[real] for each in (prefixes, counts, begins, ends, ranks)
+        )
+    counts = noised(level + 1, prefixes, counts)
+    return Nodes(prefixes, counts, np.minimum(ranks, counts, out=ranks), begins, ends)
+
+
+def largest_paths(
+    minima: NDArray[np.int64], levels: NDArray[np.intp], entropy: BitSource, *, size: int
+) -> tuple[NDArray[np.intp], int | None]:
+    """Return which `size` nodes have the largest smallest counts, and the smallest of those.
+
+    Of nodes with equal ones, those nearer to the root come first; of these, every set has the same chance. So
+    no node comes before its ancestors. All of them, and None, if there are no more than `size`.
+    """
+    if minima.size <= size:
+        return np.arange(minima.size), None
+    cut = int(np.partition(minima, minima.size - size)[minima.size - size])
+    above, ties = np.flatnonzero(minima > cut), np.flatnonzero(minima == cut)
+    chosen, _ = largest_counts(-levels[ties], entropy, size=size - above.size)
+    return np.sort(np.concatenate([above, ties[chosen]])), cut

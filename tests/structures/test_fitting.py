@@ -1,0 +1,85 @@
+"""Fitted trees: nothing is lost, nothing is negative, and without noise nothing is changed."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hushtable.structures.addresses import LineAddresses
+from hushtable.structures.branching import BranchingTree
+from hushtable.structures.fitting import fitted
+from hushtable.structures.lines import Line
+from tests.structures.pruned import World, pruned
+
+
+@given(pruned(), st.floats(1e-3, 5), st.floats(1, 10**4))
+def test_masses_are_not_negative_and_add_up(world: World, rate: float, cutoff: float) -> None:
+    fit = fitted(world.tree, world.numbers, world.counts, rate=rate, cutoff=cutoff)
+    root = fit.masses[0][0]
+
+    assert all((own >= 0).all() for own in fit.own)
+    assert all((mass >= 0).all() for mass in fit.masses)
+    assert np.isclose(sum(own.sum() for own in fit.own), root, rtol=1e-9, atol=1e-9)
+    for level, mass, own in zip(fit.levels, fit.masses, fit.own, strict=True):
+        if level.below is not None:
+            children = fit.masses[fit.levels.index(level) + 1]
+            assert np.allclose(level.sums(children) + own, mass, rtol=1e-9, atol=1e-9)
+            assert np.all(own[level.absent <= 0] <= 1e-9 * (1 + mass[level.absent <= 0]))
+
+
+@given(st.lists(st.integers(0, 1000), min_size=40, max_size=40), st.sampled_from([2, 4, 16]))
+def test_a_whole_tree_without_noise_stays_as_it_is(counts: list[int], branching: int) -> None:
+    tree = BranchingTree(LineAddresses(Line((40,), places=(0,))), branching=branching)
+    numbers, values = [], []
+    for shift, offset in zip(tree.shifts, tree.offsets, strict=True):
+        sums = np.bincount(np.arange(40) >> shift, weights=counts)
+        numbers += (np.arange(sums.size) + offset).tolist()
+        values += sums.astype(int).tolist()
+    fit = fitted(tree, np.array(numbers), np.array(values), rate=700.0, cutoff=1000.0)
+
+    assert np.allclose(fit.own[-1], counts, atol=1e-6)
+
+
+def test_a_node_gives_what_its_absent_children_hold_to_their_cells() -> None:
+    # A root of 100 and one leaf of 40 of four, next to no noise: 60 lie on the three others.
+    tree = BranchingTree(LineAddresses(Line((4,), places=(0,))), branching=4)
+    fit = fitted(tree, np.array([0, 2]), np.array([100, 40]), rate=50.0, cutoff=30.0)
+
+    assert np.allclose(fit.own[0], [60], atol=1e-3)
+    assert np.allclose(fit.own[1], [40], atol=1e-3)
+    assert fit.levels[0].absent_cells.tolist() == [3.0]
+
+
+def test_numbers_of_no_release_do_not_overflow() -> None:
+    tree = BranchingTree(LineAddresses(Line((4,), places=(0,))), branching=2)
+    numbers, counts = np.array([0, 1]), np.array([1 << 62, -(1 << 62)])
+    for rate in (Fraction(1, 10**400), Fraction(10**400), 1e-300, 1e300):
+        for cutoff in (1.0, 1e300):
+            fit = fitted(tree, numbers, counts, rate=rate, cutoff=cutoff)
+            assert all(np.isfinite(own).all() for own in fit.own)
+            assert np.isclose(sum(own.sum() for own in fit.own), fit.masses[0][0])
+
+
+def test_the_root_has_a_quarter_of_the_rate_of_others() -> None:
+    tree = BranchingTree(LineAddresses(Line((16,), places=(0,))), branching=4)
+    fit = fitted(tree, np.array([0, 1, 5]), np.array([90, 80, 70]), rate=0.4, cutoff=60.0)
+
+    assert [level.noise for level in fit.levels] == pytest.approx(list(map(variance, (0.1, 0.4, 0.4))))
+
+
+def variance(rate: float) -> float:
+    """The variance of geometric noise, by adding up its law."""
+    x = np.arange(1, 2000)
+    weights = np.exp(-rate * x)
+    return float(2 * (x**2 * weights).sum() / (1 + 2 * weights.sum()))
+
+
+def test_a_root_alone_keeps_what_it_has() -> None:
+    tree = BranchingTree(LineAddresses(Line((40,), places=(0,))), branching=4)
+    for count, mass in ((75, 75.0), (0, 0.0), (-3, 0.0)):
+        fit = fitted(tree, np.array([0]), np.array([count]), rate=0.5, cutoff=max(1.0, count))
+        assert [own.sum() for own in fit.own] == pytest.approx([mass, 0, 0, 0])
