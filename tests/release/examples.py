@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import tomllib
 from fractions import Fraction
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from hypothesis import assume
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from hushtable.domain.domain import Domain
 from hushtable.domain.measure import Measure, Unit
+from hushtable.errors import BadChoice
 from hushtable.methods.settings import (
     Everything,
     Filter,
@@ -22,8 +25,13 @@ from hushtable.methods.settings import (
     Priority,
     Threshold,
 )
-from hushtable.release.layout import weights_of
+from hushtable.release.assumed import Assumption
+from hushtable.release.layout import check_names
 from hushtable.release.record import Terms, write_release
+from hushtable.release.terms import check_together
+from hushtable.release.writing import weights_by
+from hushtable.structures.nodes import PrunedSpace, node_space
+from hushtable.structures.settings import Cells, Dyadic, Haar, Hierarchy, Lifted, ProductDyadic, Tree
 from tests.domain.examples import attributes
 
 METHODS: list[Method] = [
@@ -45,6 +53,9 @@ MEASURES = [
     Measure(unit=Unit("person_id", max_rows=3)),
     Measure(sum_column="amount", clamp=(0, 1 << 40), unit=Unit("person_id", max_rows=1 << 40)),
 ]
+PLAN = Assumption(
+    rule="plan-1", assumed="as in söuth", size=1000, counts=(1.0, 20.0, 300.0), cells=(5e3, 1 / 3, 1e200)
+)
 PEOPLE = """
 title = "People"
 [[attribute]]
@@ -74,6 +85,32 @@ PEOPLE_CODES = np.array(
 )
 PEOPLE_COUNTS = np.array([-30, 500, 0, 25])
 
+TRIPS = """
+title = "Trips"
+[[attribute]]
+name = "home"
+categories = { values = ["n", "s", "e"], labels = ["north", "south", "east"] }
+[[attribute]]
+name = "hour"
+integers = { low = 6, high = 12 }
+"""
+TRIPS_DOMAIN = Domain.from_dict(tomllib.loads(TRIPS))
+STRUCTURES: list[Lifted] = [
+    Dyadic(),
+    Dyadic(order=["hour"]),
+    Dyadic(consistent=True),
+    Haar(),
+    Haar(order=["hour", "home"]),
+    ProductDyadic(),
+    ProductDyadic(order=["hour"]),
+]
+PRUNED = [
+    Tree(),
+    Tree(branching=2, order=["hour"]),
+    Tree(branching=4, order="morton"),
+    Tree(branching=2, order="morton"),
+]
+
 
 class Rows(NamedTuple):
     """What `write_release` takes beside the terms."""
@@ -93,7 +130,7 @@ def terms(domain: Domain = PEOPLE_DOMAIN, **changes: Any) -> Terms:
         "query": None,
         "epsilon": Fraction(1, 10),
         "total_epsilon": Fraction(1, 500),
-        "structure": "cells",
+        "structure": Cells(),
         "method": FilterPriority(cutoff=20, size=1000),
         "rule": "auto-cutoff-1",
         "cutoff": 20.0,
@@ -105,9 +142,36 @@ def terms(domain: Domain = PEOPLE_DOMAIN, **changes: Any) -> Terms:
     return Terms(**{"sensitivity": said["measure"].sensitivity} | said)
 
 
+def tree_terms(structure: Hierarchy, domain: Domain = TRIPS_DOMAIN, **changes: Any) -> Terms:
+    """Return terms of a tree, by default a filter of its nodes."""
+    per_cell = node_space(structure, domain).per_cell
+    said: dict[str, Any] = {
+        "total_epsilon": Fraction(0),
+        "total": None,
+        "structure": structure,
+        "sensitivity": changes.get("measure", Measure()).sensitivity * per_cell,
+        "method": Filter(
+            cutoff=20,
+            two_sided=not (getattr(structure, "consistent", False) or isinstance(structure, Tree)),
+        ),
+        "threshold": None,
+    }
+    return terms(domain, **said | changes)
+
+
+def all_nodes(made: Terms) -> Rows:
+    """Return every node of a small tree, with counts that are all different; none of padding."""
+    codes = np.array(list(product(*map(range, made.space.shape))))
+    if isinstance(made.nodes, PrunedSpace):
+        found = made.nodes.intervals(codes)
+        again = made.nodes.nodes_at(found.levels, np.minimum(found.firsts, np.array(made.domain.shape) - 1))
+        codes = codes[codes[:, 0] == again[:, 0]]
+    return rows(made, codes, 20 + np.arange(len(codes)))
+
+
 def rows(made: Terms, codes: NDArray[np.int64], counts: NDArray[np.int64]) -> Rows:
     """Return rows with the weights that follow from their counts."""
-    return Rows(codes, counts, weights_of(counts, made.threshold))
+    return Rows(codes, counts, weights_by(made, codes, counts))
 
 
 def people(**changes: Any) -> tuple[Terms, Rows]:
@@ -127,39 +191,115 @@ names = st.text(min_size=1, max_size=8).filter(
 
 
 @st.composite
-def random_terms(draw: st.DrawFn) -> Terms:
-    """Return any terms, over a domain of one to four attributes of any kind."""
-    chosen = draw(st.lists(names, min_size=1, max_size=4, unique=True))
-    domain = Domain(attributes=tuple(draw(attributes(name)) for name in chosen), title=draw(st.text()))
-    epsilon = draw(st.fractions(Fraction(1, 10**6), 100))
-    share = draw(st.sampled_from([Fraction(0), Fraction(1, 50), Fraction(1, 3)]))
+def _settings(draw: st.DrawFn) -> dict[str, Any]:
+    """Return all of any terms that goes with every structure."""
     number = st.none() | st.floats(0, 1e300)
-    return terms(
-        domain,
-        measure=draw(st.sampled_from(MEASURES)),
-        rows_are_units=draw(st.booleans()),
-        where=draw(st.none() | st.text()),
-        query=draw(st.none() | st.text()),
-        epsilon=epsilon,
-        total_epsilon=epsilon * share,
-        total=draw(st.integers(-(2**80), 2**80)) if share else None,
-        method=draw(st.sampled_from(METHODS)),
-        rule=draw(st.none() | st.text()),
-        cutoff=draw(number),
-        threshold=draw(number),
-        version=draw(st.text(max_size=9)),
+    return {
+        "measure": draw(st.sampled_from(MEASURES)),
+        "rows_are_units": draw(st.booleans()),
+        "where": draw(st.none() | st.text()),
+        "query": draw(st.none() | st.text()),
+        "epsilon": draw(st.fractions(Fraction(1, 10**6), 100)),
+        "rule": draw(st.none() | st.text()),
+        "cutoff": draw(number),
+        "threshold": draw(number),
+        "version": draw(st.text(max_size=9)),
+    }
+
+
+@st.composite
+def plans(draw: st.DrawFn) -> Assumption:
+    """Return what any plan may have assumed."""
+    counts = sorted(draw(st.sets(st.floats(1, 1e15), min_size=1, max_size=5)))
+    number = st.floats(0, 1e300, exclude_min=True)
+    return Assumption(
+        rule=draw(st.text(min_size=1, max_size=9)),
+        assumed=draw(st.text(min_size=1)),
+        size=draw(st.integers(1, 10**9)),
+        counts=tuple(counts),
+        cells=tuple(draw(st.lists(number, min_size=len(counts), max_size=len(counts)))),
     )
 
 
 @st.composite
-def random_releases(draw: st.DrawFn) -> tuple[Terms, Rows]:
-    """Return any terms with a few rows, the first and the last cell among the likely ones."""
-    made = draw(random_terms())
-    code = [
-        st.sampled_from([0, size - 1, size // 2]) | st.integers(0, size - 1) for size in made.domain.shape
+def random_terms(draw: st.DrawFn) -> Terms:
+    """Return any terms of cells, over a domain of one to four attributes of any kind."""
+    chosen = draw(st.lists(names, min_size=1, max_size=4, unique=True))
+    domain = Domain(attributes=tuple(draw(attributes(name)) for name in chosen), title=draw(st.text()))
+    said = draw(_settings())
+    share = draw(st.sampled_from([Fraction(0), Fraction(1, 50), Fraction(1, 3)]))
+    return terms(
+        domain,
+        **said,
+        total_epsilon=said["epsilon"] * share,
+        total=draw(st.integers(-(2**80), 2**80)) if share else None,
+        method=draw(st.sampled_from(METHODS)),
+        plan=draw(st.none() | plans()),
+    )
+
+
+@st.composite
+def random_tree_terms(draw: st.DrawFn) -> Terms:
+    """Return any terms of a tree, over a domain of one to three attributes of any kind."""
+    chosen = draw(st.lists(names, min_size=1, max_size=3, unique=True))
+    domain = Domain(attributes=tuple(draw(attributes(name)) for name in chosen), title=draw(st.text()))
+    order = draw(st.none() | st.permutations(chosen).map(lambda all_names: all_names[:2]))
+    branching = draw(st.sampled_from([2, 16, 1024]))
+    kinds: list[Hierarchy] = [
+        Dyadic(order=order),
+        Dyadic(consistent=True, order=order),
+        Haar(order=order),
+        Tree(branching=branching, order=order),
+        Tree(branching=branching, order="morton"),
     ]
-    cells = sorted(draw(st.sets(st.tuples(*code), max_size=9)))
+    structure = draw(st.sampled_from([*kinds, ProductDyadic(order=order)] if len(chosen) == 2 else kinds))
+    said = draw(_settings())
+    methods = [method for method in METHODS if go_together(structure, method, domain, said["measure"])]
+    assume(methods)
+    return tree_terms(structure, domain, **said, method=draw(st.sampled_from(methods)))
+
+
+def go_together(structure: Hierarchy, method: Method, domain: Domain, measure: Measure | None = None) -> bool:
+    """Return whether these can be published together."""
+    try:
+        check_together(structure, method, measure or Measure())
+        check_names(structure, domain)
+        node_space(structure, domain)
+    except BadChoice:
+        return False
+    return True
+
+
+@st.composite
+def random_releases(draw: st.DrawFn, made: st.SearchStrategy[Terms] | None = None) -> tuple[Terms, Rows]:
+    """Return any terms with a few rows, the first and the last cell or node among the likely ones."""
+    chosen = draw(random_terms() if made is None else made)
+    code = [
+        st.sampled_from([0, size - 1, size // 2]) | st.integers(0, size - 1) for size in chosen.space.shape
+    ]
+    cells = sorted(
+        draw(
+            _rooted(chosen.nodes)
+            if isinstance(chosen.nodes, PrunedSpace)
+            else st.sets(st.tuples(*code), max_size=9)
+        )
+    )
     count = st.integers(-(2**62), 2**62) | st.integers(-300, 300)
     counts = draw(st.lists(count, min_size=len(cells), max_size=len(cells)))
     codes = np.array(cells, dtype=np.int64).reshape(len(cells), len(code))
-    return made, rows(made, codes, np.array(counts, dtype=np.int64))
+    return chosen, rows(chosen, codes, np.array(counts, dtype=np.int64))
+
+
+@st.composite
+def _rooted(draw: st.DrawFn, nodes: PrunedSpace) -> set[tuple[int]]:
+    """Return the root and a few more nodes, each with all nodes above it."""
+    tree = nodes.tree
+    leaf = st.tuples(st.integers(1, max(1, tree.levels - 1)), st.integers(0, (1 << tree.addresses.bits) - 1))
+    found = {(0,)}
+    for deepest, address in draw(st.lists(leaf, max_size=3)):
+        for level in range(min(deepest, tree.levels - 1) + 1):
+            prefix = address >> tree.shifts[level]
+            if tree.cells_of(np.array([prefix]), level)[0] == 0:
+                break
+            found.add((prefix + tree.offsets[level],))
+    return found

@@ -1,9 +1,9 @@
-"""Make the golden files of the current format: releases that every later version must open.
+"""Make the golden files of every format: releases that every later version must open.
 
 Give, from the root of the repository: .venv/bin/python -m tests.release.make_golden
 
 It writes only files that are not there yet. A golden file is never made anew: when the format changes, its
-number rises, new files `v2-...` join these, and test_golden.py says what is in them.
+number rises, new files `v3-...` join these, and test_golden.py says what is in them.
 """
 
 from __future__ import annotations
@@ -14,9 +14,22 @@ from pathlib import Path
 import numpy as np
 
 from hushtable.domain.measure import Measure, Unit
-from hushtable.methods.settings import Everything
+from hushtable.methods.settings import Everything, Filter, Priority
 from hushtable.release import footer
-from tests.release.examples import people, rows, terms, write
+from hushtable.release.record import Terms
+from hushtable.structures.nodes import PrunedSpace
+from hushtable.structures.settings import Dyadic, Haar, ProductDyadic, Tree
+from tests.release.examples import (
+    PEOPLE_CODES,
+    PEOPLE_DOMAIN,
+    Rows,
+    all_nodes,
+    people,
+    rows,
+    terms,
+    tree_terms,
+    write,
+)
 
 FOLDER = Path(__file__).parent / "golden"
 
@@ -24,8 +37,8 @@ FOLDER = Path(__file__).parent / "golden"
 def main() -> None:
     """Write what is not there yet."""
     golden = {
-        f"v{footer.FORMAT}-people": people(measure=Measure(unit=Unit("person_id", max_rows=3))),
-        f"v{footer.FORMAT}-counted": people(
+        "v1-people": people(measure=Measure(unit=Unit("person_id", max_rows=3))),
+        "v1-counted": people(
             measure=Measure(count_column="S000"),
             where="state = 'RI'",
             method=Everything(),
@@ -36,16 +49,53 @@ def main() -> None:
             cutoff=None,
             threshold=None,
         ),
-        f"v{footer.FORMAT}-packed": people(rows_are_units=True, query="SELECT * FROM a JOIN b USING (id)"),
+        "v1-packed": people(rows_are_units=True, query="SELECT * FROM a JOIN b USING (id)"),
     }
     empty = terms()
-    golden[f"v{footer.FORMAT}-empty"] = empty, rows(empty, np.empty((0, 6), np.int64), np.empty(0, np.int64))
+    golden["v1-empty"] = empty, rows(empty, np.empty((0, 6), np.int64), np.empty(0, np.int64))
+    golden |= {f"v2-{name}": tree for name, tree in trees().items()}
     for name, (made, given) in golden.items():
         path = FOLDER / f"{name}.parquet"
         if not path.exists():
             # A domain of more than four mebibytes is packed; here a small one is, to keep the file small.
             footer._LARGEST_PLAIN_DOMAIN = 0 if name.endswith("packed") else 1 << 22
             print(write(path, made, given), path)
+
+
+def trees() -> dict[str, tuple[Terms, Rows]]:
+    """Return a release of each structure: dyadic ranges and Haar wavelets with an attribute of every kind."""
+    sampled = {"method": Priority(size=1000), "rule": None, "cutoff": None, "threshold": 123.5}
+    dyadic = tree_terms(Dyadic(order=["day"]), PEOPLE_DOMAIN, **sampled)
+    haar = tree_terms(Haar(), PEOPLE_DOMAIN, measure=Measure(unit=Unit("person_id", max_rows=3)))
+    few = np.array([[0], [1], [5], [1_000_000], [-1]])
+    counts = np.array([500, -30, 25, 260, 21])
+    found = {
+        name: (made, rows(made, few % made.space.cells_total, counts))
+        for name, made in (("dyadic", dyadic), ("haar", haar))
+    }
+    consistent = tree_terms(Dyadic(consistent=True, order=["hour"]), rule=None)
+    found["consistent"] = (
+        consistent,
+        rows(consistent, np.array([[0], [1], [3], [6]]), np.array([90, 60, 41, 20])),
+    )
+    boxes = tree_terms(ProductDyadic(order=["hour"]), method=Everything(), rule=None, cutoff=None)
+    found["product"] = boxes, all_nodes(boxes)
+    return found | pruned_trees()
+
+
+def pruned_trees() -> dict[str, tuple[Terms, Rows]]:
+    """Return a pruned tree over a line, and one in z-order with an attribute of every kind."""
+    line = tree_terms(Tree(branching=4, order=["hour"]), rule=None)
+    some = rows(line, np.array([[0], [1], [2], [5], [6], [26]]), np.array([207, 110, 60, 41, 52, 33]))
+    people = {
+        "measure": Measure(unit=Unit("person_id", max_rows=3)),
+        "method": Filter(size=5, two_sided=False),
+    }
+    boxes = tree_terms(Tree(order="morton"), PEOPLE_DOMAIN, **people, rule=None, cutoff=260.0)
+    assert isinstance(boxes.nodes, PrunedSpace)
+    levels = np.arange(4, dtype=np.int32)[:, np.newaxis]
+    path = boxes.nodes.nodes_at(levels, np.repeat(PEOPLE_CODES[1:2], 4, axis=0))
+    return {"tree": (line, some), "morton": (boxes, rows(boxes, path, np.array([900, 700, 500, 260])))}
 
 
 if __name__ == "__main__":

@@ -17,14 +17,17 @@ import hushtable as ht
 from hushtable.errors import BadRelease
 from hushtable.release import checksum
 from hushtable.release.footer import entries_of
-from hushtable.release.layout import schema_of
-from tests.release.examples import people, terms, write
+from hushtable.release.layout import rows_of, schema_of
+from hushtable.structures.settings import Dyadic, ProductDyadic
+from tests.release.examples import all_nodes, people, terms, tree_terms, write
 
 
-@pytest.fixture(scope="module")
-def whole() -> bytes:
+@pytest.fixture(scope="module", params=["people", "trips"])
+def whole(request: pytest.FixtureRequest) -> bytes:
+    tree = tree_terms(ProductDyadic())
+    release = people() if request.param == "people" else (tree, all_nodes(tree))
     with TemporaryDirectory() as folder:
-        write(Path(folder) / "x.parquet", *people())
+        write(Path(folder) / "x.parquet", *release)
         return (Path(folder) / "x.parquet").read_bytes()
 
 
@@ -119,11 +122,38 @@ def test_values_outside_the_domain_are_refused_when_codes_are_asked_for(tmp_path
     age = ht.Domain.from_dict({"attribute": [{"name": "age", "integers": {"low": 0, "high": 9}}]})
     made = terms(age)
     table = pa.Table.from_arrays(
-        [pa.array([3, 10]), pa.array([1, 2]), pa.array([123.5, 123.5])], schema=schema_of(age)
+        [pa.array([3, 10]), pa.array([1, 2]), pa.array([123.5, 123.5])], schema=schema_of(made)
     )
     release = ht.open(rewritten(tmp_path / "x.parquet", table, entries_of(made)))
 
     with pytest.raises(BadRelease, match=r"x\.parquet: its column 'age' holds values"):
+        release.codes  # noqa: B018
+
+
+def test_columns_of_another_structure_are_refused(tmp_path: Path) -> None:
+    tree = tree_terms(Dyadic())
+    table = rows_of(tree, *all_nodes(tree))
+    assert len(ht.open(rewritten(tmp_path / "x.parquet", table, entries_of(tree)))) == 44
+
+    for other in (terms(tree.domain), tree_terms(ProductDyadic())):
+        with pytest.raises(BadRelease, match="columns are not those of its domain and structure"):
+            ht.open(rewritten(tmp_path / "x.parquet", table, entries_of(other)))
+    level = table.column_names.index("level")
+    wide = table.set_column(
+        level, pa.field("level", pa.int64(), nullable=False), table.column(level).cast("int64")
+    )
+    with pytest.raises(BadRelease, match="columns"):
+        ht.open(rewritten(tmp_path / "x.parquet", wide, entries_of(tree)))
+
+
+def test_intervals_that_are_no_nodes_are_refused_when_codes_are_asked_for(tmp_path: Path) -> None:
+    tree = tree_terms(Dyadic())
+    table = rows_of(tree, *all_nodes(tree))
+    level = table.column_names.index("level")
+    table = table.set_column(level, table.field(level), pa.array([9] * table.num_rows, pa.int32()))
+    release = ht.open(rewritten(tmp_path / "x.parquet", table, entries_of(tree)))
+
+    with pytest.raises(BadRelease, match=r"x\.parquet: its rows hold intervals that are no nodes"):
         release.codes  # noqa: B018
 
 

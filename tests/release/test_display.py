@@ -6,12 +6,14 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import hushtable as ht
 from hushtable.domain.attributes import Attribute, Integers
 from hushtable.domain.domain import Domain
 from hushtable.methods.settings import Everything
-from tests.release.examples import people, rows, terms, write
+from hushtable.structures.settings import Dyadic, Haar, Lifted, ProductDyadic
+from tests.release.examples import all_nodes, people, rows, terms, tree_terms, write
 
 
 class Outline(HTMLParser):
@@ -74,6 +76,41 @@ def test_many_columns_and_cells(tmp_path: Path) -> None:
     assert text.startswith("Release x.parquet\n")
     assert "  rows:    1 of about 10^40.0 cells\n  summary: Everything\n  columns: a0 int64, " in text
     assert text.endswith(", a8 int64, 31 more, count int64, weight float64")
+
+
+@pytest.mark.parametrize(
+    ("structure", "nodes", "said"),
+    [
+        (Dyadic(), 44, "dyadic ranges over home, hour"),
+        (Dyadic(consistent=True, order=["hour"]), 44, "consistent dyadic ranges over hour, home"),
+        (Haar(), 21, "Haar wavelets over home, hour"),
+        (ProductDyadic(order=["hour"]), 84, "boxes of dyadic ranges over hour, home"),
+    ],
+)
+def test_a_tree_as_text(structure: Lifted, nodes: int, said: str, tmp_path: Path) -> None:
+    made = tree_terms(structure, rule=None)
+    write(tmp_path / "x.parquet", made, all_nodes(made))
+    release = ht.open(tmp_path / "x.parquet")
+    lines = repr(release).splitlines()
+
+    assert lines[:2] == ["Release 'Trips' (x.parquet)", f"  {made.guarantee}"]
+    assert lines[2:4] == [f"  rows:      {nodes} of {nodes} nodes", f"  structure: {said}"]
+    assert lines[4].startswith("  summary:   Filter, cutoff 20")
+    assert lines[5].startswith("  columns:   ")
+    assert "home text, home_last text, " in lines[5]
+    assert len(lines) == 6
+    assert f"structure: {said}" in outline(release).text
+
+
+def test_a_tree_of_many_attributes(tmp_path: Path) -> None:
+    names = [f"a{place}" for place in range(40)]
+    domain = Domain(attributes=tuple(Attribute(name=name, values=Integers(low=0, high=1)) for name in names))
+    made = tree_terms(Dyadic(), domain)
+    write(tmp_path / "x.parquet", made, rows(made, np.array([[0]]), np.array([20])))
+
+    assert "  structure: dyadic ranges over a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, 29 more\n" in repr(
+        ht.open(tmp_path / "x.parquet")
+    )
 
 
 def test_in_a_notebook(tmp_path: Path) -> None:

@@ -20,7 +20,18 @@ import hushtable as ht
 from hushtable.domain.attributes import Attribute, Categories, Integers
 from hushtable.release.exporting import export_release, labelled
 from hushtable.release.record import Terms
-from tests.release.examples import Rows, people, random_releases, rows, terms, write
+from hushtable.structures.settings import Dyadic, Lifted, ProductDyadic
+from tests.release.examples import (
+    Rows,
+    all_nodes,
+    people,
+    random_releases,
+    random_tree_terms,
+    rows,
+    terms,
+    tree_terms,
+    write,
+)
 
 KINDS = [".csv", ".json", ".jsonl", ".arrow"]
 ODD = (
@@ -172,7 +183,35 @@ def test_a_name_that_is_taken_gets_a_longer_label(tmp_path: Path) -> None:
     assert values[:6] == ["a", "A", "b", "B", "b", "B"]
 
 
-@given(release=random_releases())
+@pytest.mark.parametrize(
+    ("structure", "text"),
+    [
+        (
+            Dyadic(),
+            '"level","home","home_label","home_last","home_last_label","hour","hour_last","count","weight"\n'
+            '0,"n","north","e","east",6,12,20,20\n'
+            '1,"n","north","e","east",6,7,21,21\n'
+            '1,"e","east","e","east",8,12,22,22\n',
+        ),
+        (
+            ProductDyadic(order=["hour"]),
+            '"home_level","home","home_label","home_last","home_last_label",'
+            '"hour_level","hour","hour_last","count","weight"\n'
+            '0,"n","north","e","east",0,6,12,20,20\n'
+            '1,"n","north","s","south",0,6,12,21,21\n'
+            '1,"e","east","e","east",0,6,12,22,22\n',
+        ),
+    ],
+)
+def test_both_ends_of_a_node_have_labels(structure: Lifted, text: str, tmp_path: Path) -> None:
+    made = tree_terms(structure)
+
+    path = exported(written(tmp_path, made, all_nodes(made)), ".csv")
+
+    assert path.read_text(encoding="utf-8").startswith(text)
+
+
+@given(release=random_releases() | random_releases(random_tree_terms()))
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_release_comes_through(release: tuple[Terms, Rows], tmp_path: Path) -> None:
     opened = written(tmp_path, *release)

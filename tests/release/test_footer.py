@@ -16,11 +16,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hushtable as ht
+from hushtable.domain.attributes import Attribute, Integers
 from hushtable.errors import BadRelease
 from hushtable.release import footer
 from hushtable.release.footer import entries_of, terms_of
 from hushtable.release.record import Terms
-from tests.release.examples import people, random_terms, terms, write
+from hushtable.structures.settings import Cells, Dyadic, Haar, Hierarchy, ProductDyadic, Structure, Tree
+from tests.release.examples import (
+    PLAN,
+    PRUNED,
+    STRUCTURES,
+    TRIPS_DOMAIN,
+    people,
+    random_terms,
+    random_tree_terms,
+    terms,
+    tree_terms,
+    write,
+)
 
 
 def encoded(entries: dict[str, str]) -> dict[bytes, bytes]:
@@ -35,7 +48,7 @@ def read(said: object) -> Terms:
     return terms_of({b"hushtable": json.dumps(said).encode()})
 
 
-@given(made=random_terms())
+@given(made=random_terms() | random_tree_terms())
 def test_terms_are_read_back(made: Terms) -> None:
     entries = entries_of(made)
 
@@ -79,7 +92,44 @@ def test_the_keys_are_those_of_the_specification() -> None:
         "version",
         "where",
     ]
-    assert [key for key in [*said, *said["measure"], *said["summary"]] if f"`{key}`" not in page] == []
+    planned = document(terms(plan=PLAN))
+    assert set(planned) - set(said) == {"plan"}
+    keys = [*planned, *said["measure"], *said["summary"], *planned["plan"]]
+    assert [key for key in keys if f"`{key}`" not in page] == []
+
+
+@pytest.mark.parametrize(
+    ("structure", "entries"),
+    [
+        (Cells(), {"format": 1, "structure": "cells"}),
+        (Dyadic(), {"format": 2, "structure": "dyadic", "order": None, "consistent": False}),
+        (
+            Dyadic(consistent=True, order=["hour"]),
+            {"format": 2, "structure": "dyadic", "order": ["hour"], "consistent": True},
+        ),
+        (
+            Haar(order=["hour", "home"]),
+            {"format": 2, "structure": "haar", "order": ["hour", "home"]},
+        ),
+        (ProductDyadic(), {"format": 2, "structure": "product-dyadic", "order": None}),
+        (Tree(), {"format": 2, "structure": "tree", "order": None, "branching": 16}),
+        (
+            Tree(branching=4, order="morton"),
+            {"format": 2, "structure": "tree", "order": "morton", "branching": 4},
+        ),
+        (
+            Tree(branching=2, order=["hour"]),
+            {"format": 2, "structure": "tree", "order": ["hour"], "branching": 2},
+        ),
+    ],
+)
+def test_a_structure_adds_its_settings_and_no_more(structure: Structure, entries: dict[str, Any]) -> None:
+    said = document(terms(TRIPS_DOMAIN) if isinstance(structure, Cells) else tree_terms(structure))
+    page = (Path(__file__).parents[2] / "docs" / "format.md").read_text(encoding="utf-8")
+
+    assert {key: said[key] for key in entries} == entries
+    assert set(said) - set(document(terms())) == set(entries) - {"format", "structure"}
+    assert [key for key in entries if f"`{key}`" not in page] == []
 
 
 def test_a_long_domain_is_packed_beside_the_terms(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -123,9 +173,91 @@ def test_unknown_keys_are_passed_over() -> None:
     assert read(said) == terms()
 
 
+def test_a_plan_is_read_back_and_may_be_absent() -> None:
+    said = document(terms(plan=PLAN))
+
+    assert said["plan"] == {
+        "rule": "plan-1",
+        "assumed": "as in söuth",
+        "size": 1000,
+        "counts": [1.0, 20.0, 300.0],
+        "cells": [5e3, 1 / 3, 1e200],
+    }
+    assert read(said).plan == PLAN
+    said["plan"]["further"] = 1
+    said["plan"]["counts"] = [1, 20, 300]
+    assert read(said).plan == PLAN
+    del said["plan"]
+    assert read(said).plan is None
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"rule": ""},
+        {"rule": None},
+        {"assumed": 3},
+        {"assumed": ""},
+        {"size": 0},
+        {"size": True},
+        {"size": "9"},
+        {"counts": []},
+        {"counts": [1, 20]},
+        {"counts": [1, 20, 20]},
+        {"counts": [-1, 20, 300]},
+        {"counts": [1, True, 300]},
+        {"counts": [1, "20", 300]},
+        {"counts": [1, 20, 10**400]},
+        {"counts": "abc"},
+        {"counts": {"1": 2}},
+        {"cells": None},
+        {"cells": [1, 2]},
+        {"cells": [1, 2, 0]},
+        {"cells": [1, 2, float("nan")]},
+        {"counts": [*range(1, 20_000)], "cells": [1] * 19_999},
+    ],
+    ids=lambda change: str(change)[:40],
+)
+def test_a_plan_that_is_none_is_refused(change: dict[str, Any]) -> None:
+    said = document(terms(plan=PLAN))
+
+    with pytest.raises(BadRelease):
+        read(said | {"plan": said["plan"] | change})
+
+
+@pytest.mark.parametrize("key", sorted(document(terms(plan=PLAN))["plan"]))
+def test_a_plan_without_a_key_is_refused(key: str) -> None:
+    said = document(terms(plan=PLAN))
+    del said["plan"][key]
+
+    with pytest.raises(BadRelease):
+        read(said)
+
+
 def test_a_newer_format_asks_for_an_upgrade() -> None:
-    with pytest.raises(BadRelease, match=r"format 2, .* up to 1\. Upgrade: pip install --upgrade hushtable"):
-        read({"format": 2})
+    with pytest.raises(BadRelease, match=r"format 3, .* up to 2\. Upgrade: pip install --upgrade hushtable"):
+        read({"format": 3})
+
+
+def test_readers_of_format_1_open_cells_and_ask_for_an_upgrade_for_trees(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(footer, "FORMAT", 1)
+
+    assert read(document(terms())) == terms()
+    for structure in (*STRUCTURES, *PRUNED):
+        with pytest.raises(
+            BadRelease, match=r"format 2, .* up to 1\. Upgrade: pip install --upgrade hushtable"
+        ):
+            read(document(tree_terms(structure)))
+
+
+@pytest.mark.parametrize("structure", [*STRUCTURES, *PRUNED], ids=repr)
+def test_a_format_that_does_not_fit_the_structure_is_refused(structure: Hierarchy) -> None:
+    with pytest.raises(BadRelease, match="format is 1, which does not fit"):
+        read(document(tree_terms(structure)) | {"format": 1})
+    with pytest.raises(BadRelease, match="format is 2, which does not fit"):
+        read(document(terms()) | {"format": 2})
 
 
 def test_a_whole_number_is_a_float_too() -> None:
@@ -165,6 +297,7 @@ CHANGES: list[tuple[str, object]] = [
     ("sensitivity", "2"),
     ("sensitivity", "1/2"),
     ("sensitivity", 1),
+    ("structure", "forest"),
     ("structure", "tree"),
     ("summary", {"name": "sketch"}),
     ("summary", {"name": "priority", "size": None, "two_sided": True}),
@@ -187,6 +320,9 @@ CHANGES: list[tuple[str, object]] = [
     ("total", None),
     ("total", "1.5"),
     ("version", None),
+    ("plan", None),
+    ("plan", []),
+    ("plan", {}),
 ]
 
 
@@ -194,6 +330,113 @@ CHANGES: list[tuple[str, object]] = [
 def test_a_footer_that_describes_no_release_is_refused(key: str, value: object) -> None:
     with pytest.raises(BadRelease):
         read(document(terms()) | {key: value})
+
+
+TREE_CHANGES: list[tuple[str, object]] = [
+    ("structure", "cells"),
+    ("structure", "Dyadic"),
+    ("structure", "haar"),  # sensitivity 6 is right, but the filter is one-sided
+    ("structure", "product-dyadic"),  # of another sensitivity
+    ("structure", None),
+    ("structure", ["dyadic"]),
+    ("order", []),
+    ("order", "hour"),
+    ("order", ["hour", "hour"]),
+    ("order", ["day"]),
+    ("order", [1]),
+    ("order", [None]),
+    ("order", {"hour": 1}),
+    ("order", True),
+    ("consistent", 1),
+    ("consistent", None),
+    ("consistent", "true"),
+    ("summary", {"name": "filter", "size": None, "cutoff": "20", "two_sided": True}),
+    ("summary", {"name": "priority", "size": 10, "two_sided": False}),
+    ("sensitivity", "1"),
+    ("sensitivity", "5"),
+    ("sensitivity", "7"),
+]
+
+
+@pytest.mark.parametrize(("key", "value"), TREE_CHANGES, ids=lambda part: str(part)[:60])
+def test_a_footer_that_describes_no_tree_is_refused(key: str, value: object) -> None:
+    said = document(tree_terms(Dyadic(consistent=True)))
+    assert read(said).sensitivity == 6
+
+    with pytest.raises(BadRelease):
+        read(said | {key: value})
+
+
+PRUNED_CHANGES: list[tuple[str, object]] = [
+    ("structure", "dyadic"),  # without `consistent`
+    ("structure", "haar"),  # of another sensitivity, and the filter is one-sided
+    ("order", "hour"),
+    ("order", "Morton"),
+    ("order", []),
+    ("order", ["day"]),
+    ("order", 1),
+    ("branching", 3),
+    ("branching", 1),
+    ("branching", 2048),
+    ("branching", 16.0),
+    ("branching", "16"),
+    ("branching", True),
+    ("branching", None),
+    ("branching", 2),  # of another sensitivity
+    ("sensitivity", "3"),
+    ("sensitivity", "12"),
+    ("summary", {"name": "filter", "size": None, "cutoff": "20", "two_sided": True}),
+    ("summary", {"name": "priority", "size": 10, "two_sided": False}),
+    ("summary", {"name": "everything", "nonnegative": True}),
+    ("measure", {"count_column": None, "sum_column": "a", "clamp": [-1, 1], "unit": None}),
+]
+
+
+@pytest.mark.parametrize(("key", "value"), PRUNED_CHANGES, ids=lambda part: str(part)[:60])
+def test_a_footer_that_describes_no_pruned_tree_is_refused(key: str, value: object) -> None:
+    said = document(tree_terms(Tree()))
+    # Three levels over 21 cells, of which the root has one share and the others four.
+    assert (read(said).sensitivity, read(said).rate) == (9, read(said).epsilon * 4 / 9)
+
+    with pytest.raises(BadRelease):
+        read(said | {key: value})
+
+
+def test_a_tree_with_a_noisy_total_is_refused() -> None:
+    for structure in (Haar(), Tree()):
+        with pytest.raises(BadRelease, match="noisy total beside its structure"):
+            read(document(tree_terms(structure)) | {"total": "3", "total_epsilon": "1/500"})
+
+
+def test_a_line_that_is_too_long_is_refused() -> None:
+    widest, wider = (
+        ht.Domain(attributes=(Attribute(name="x", values=Integers(low=0, high=high)),))
+        for high in (2**60 - 1, 2**60)
+    )
+    said = document(tree_terms(Dyadic(), widest))
+    said |= {"domain": wider.to_dict(), "domain_digest": wider.digest}
+
+    with pytest.raises(BadRelease, match=r"does not fit: .*2\^60 cells"):
+        read(said)
+
+
+@pytest.mark.parametrize(
+    ("structure", "key"),
+    [
+        (Dyadic(), "structure"),
+        (Dyadic(), "order"),
+        (Dyadic(), "consistent"),
+        (Tree(), "order"),
+        (Tree(), "branching"),
+    ],
+    ids=repr,
+)
+def test_a_footer_of_a_tree_without_a_key_is_refused(structure: Hierarchy, key: str) -> None:
+    said = document(tree_terms(structure))
+    del said[key]
+
+    with pytest.raises(BadRelease, match=f"no `{key}`"):
+        read(said)
 
 
 @pytest.mark.parametrize("key", sorted(set(document(terms())) - {"guarantee"}))
@@ -225,10 +468,13 @@ json_values = st.recursive(
 )
 
 
-@given(data=st.data())
-@settings(max_examples=300)
-def test_any_change_is_refused_or_read(data: st.DataObject) -> None:
-    said = document(terms())
+@given(
+    data=st.data(),
+    made=st.sampled_from([terms(), terms(plan=PLAN), *map(tree_terms, (*STRUCTURES, *PRUNED))]),
+)
+@settings(max_examples=400)
+def test_any_change_is_refused_or_read(data: st.DataObject, made: Terms) -> None:
+    said = document(made)
     place: Any = said
     while True:
         keys = list(place) if isinstance(place, dict) else list(range(len(place)))

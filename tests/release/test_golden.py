@@ -10,6 +10,7 @@ import pytest
 
 import hushtable as ht
 from hushtable.domain.measure import Measure, Unit
+from hushtable.structures.settings import Cells, Dyadic, Haar, ProductDyadic, Tree
 
 GOLDEN = Path(__file__).parent / "golden"
 NAMES = sorted(path.stem for path in GOLDEN.glob("*.parquet"))
@@ -25,7 +26,18 @@ COUNTS = [-30, 500, 0, 25]
 
 
 def test_no_golden_file_went_away() -> None:
-    assert NAMES == ["v1-counted", "v1-empty", "v1-packed", "v1-people"]
+    assert NAMES == [
+        "v1-counted",
+        "v1-empty",
+        "v1-packed",
+        "v1-people",
+        "v2-consistent",
+        "v2-dyadic",
+        "v2-haar",
+        "v2-morton",
+        "v2-product",
+        "v2-tree",
+    ]
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name.startswith("v1-")])
@@ -42,7 +54,7 @@ def test_format_1(name: str) -> None:
     assert release.domain.names == ("region", "person.age", "hours", "income", "day", "minute")
     assert release.domain.shape == (4, 126, 10, 2, 661, 96)
     assert release.terms.version == "0.1.0"
-    assert release.terms.structure == "cells"
+    assert release.terms.structure == Cells()
 
 
 def test_format_1_people() -> None:
@@ -76,3 +88,124 @@ def test_format_1_packed() -> None:
     assert (terms.where, terms.query) == (None, "SELECT * FROM a JOIN b USING (id)")
     assert terms.rows_are_units
     assert terms.domain == ht.open(GOLDEN / "v1-people.parquet").domain
+
+
+def rows_of(name: str) -> list[tuple[object, ...]]:
+    return [tuple(row.values()) for row in ht.open(GOLDEN / f"{name}.parquet").to_arrow().to_pylist()]
+
+
+ENDS = ("north", "unknown", -5, 120, 0.0, 0.9, 0, 100, date(1969, 12, 1), date(2024, 12, 1))
+MINUTES = (datetime(2024, 1, 1, 0, 0), datetime(2024, 1, 1, 23, 45))
+
+
+def test_format_2_dyadic() -> None:
+    release = ht.open(GOLDEN / "v2-dyadic.parquet")
+    terms = release.terms
+    table = release.to_arrow()
+
+    assert terms.structure == Dyadic(order=["day"])
+    assert (terms.method, terms.cutoff, terms.threshold) == (ht.Priority(size=1000), None, 123.5)
+    assert (terms.epsilon, terms.total_epsilon, terms.sensitivity) == (Fraction(1, 10), Fraction(0), 31)
+    assert (terms.total, terms.rule, terms.version) == (None, None, "0.1.0")
+    assert terms.domain == ht.open(GOLDEN / "v1-people.parquet").domain
+    assert release.codes.tolist() == [[0], [1], [5], [1_000_000], [1_279_272_973]]
+    assert release.counts.tolist() == [500, -30, 25, 260, 21]
+    assert release.weights.tolist() == [500.0, -123.5, 123.5, 260.0, 123.5]
+    assert table.column_names[:3] == ["level", "region", "region_last"]
+    assert table.column_names[-4:] == ["minute", "minute_last", "count", "weight"]
+    assert rows_of("v2-dyadic")[0] == (0, *ENDS, *MINUTES, 500, 500.0)
+    assert rows_of("v2-dyadic")[3] == (
+        *(20, "north", "north", 88, 89, 0.8, 0.3, 100, 100, date(2003, 1, 1), date(2003, 1, 1)),
+        *(datetime(2024, 1, 1, 8, 0), datetime(2024, 1, 1, 23, 45), 260, 260.0),
+    )
+
+
+def test_format_2_haar() -> None:
+    release = ht.open(GOLDEN / "v2-haar.parquet")
+    terms = release.terms
+
+    assert terms.structure == Haar()
+    assert (terms.method, terms.cutoff, terms.rule) == (ht.Filter(cutoff=20), 20.0, "auto-cutoff-1")
+    assert (terms.measure, terms.sensitivity) == (Measure(unit=Unit("person_id", max_rows=3)), 93)
+    assert release.codes.tolist() == [[0], [1], [5], [1_000_000], [639_636_479]]
+    assert release.counts.tolist() == release.weights.tolist() == [500, -30, 25, 260, 21]
+    assert release.to_arrow().column("level").to_pylist() == [0, 1, 4, 21, 30]
+    assert rows_of("v2-haar")[1] == (1, *ENDS, *MINUTES, -30, -30.0)
+    assert rows_of("v2-haar")[4] == (
+        *(30, "unknown", "unknown", 120, 120, 0.9, 0.9, 100, 100, date(2024, 12, 1), date(2024, 12, 1)),
+        *(datetime(2024, 1, 1, 23, 30), datetime(2024, 1, 1, 23, 45), 21, 21.0),
+    )
+
+
+def test_format_2_consistent() -> None:
+    release = ht.open(GOLDEN / "v2-consistent.parquet")
+
+    assert release.terms.structure == Dyadic(consistent=True, order=["hour"])
+    assert (release.summary, release.cutoff) == (ht.Filter(cutoff=20, two_sided=False), 20.0)
+    assert release.codes.tolist() == [[0], [1], [3], [6]]
+    assert rows_of("v2-consistent") == [
+        (0, "n", "e", 6, 12, 90, 90.0),
+        (1, "n", "n", 6, 11, 60, 60.0),
+        (2, "n", "s", 6, 8, 41, 41.0),
+        (3, "n", "n", 6, 7, 20, 20.0),
+    ]
+
+
+def test_format_2_product() -> None:
+    release = ht.open(GOLDEN / "v2-product.parquet")
+
+    assert release.terms.structure == ProductDyadic(order=["hour"])
+    assert (release.summary, release.terms.sensitivity) == (ht.Everything(), 12)
+    assert release.codes.tolist() == [[hour, home] for hour in range(14) for home in range(6)]
+    assert release.counts.tolist() == list(range(20, 104))
+    found = rows_of("v2-product")
+    assert found[0] == (0, "n", "e", 0, 6, 12, 20, 20.0)
+    assert found[10] == (2, "s", "s", 1, 6, 9, 30, 30.0)
+    assert found[83] == (2, "e", "e", 3, 12, 12, 103, 103.0)
+
+
+def test_format_2_tree() -> None:
+    release = ht.open(GOLDEN / "v2-tree.parquet")
+    terms = release.terms
+
+    assert terms.structure == Tree(branching=4, order=["hour"])
+    assert (release.summary, release.cutoff) == (ht.Filter(cutoff=20, two_sided=False), 20.0)
+    assert (terms.epsilon, terms.total_epsilon, terms.sensitivity) == (Fraction(1, 10), Fraction(0), 13)
+    assert (terms.rate, terms.total, terms.threshold) == (Fraction(4, 130), None, None)
+    assert release.codes.tolist() == [[0], [1], [2], [5], [6], [26]]
+    assert [row[:-1] for row in rows_of("v2-tree")] == [
+        (0, "n", "e", 6, 12, 207),
+        (1, "n", "n", 6, 11, 110),
+        (1, "s", "e", 11, 12, 60),
+        (2, "e", "e", 8, 9, 41),
+        (2, "n", "n", 10, 11, 52),
+        (3, "n", "n", 11, 11, 33),
+    ]
+    weights = [
+        0,
+        40.13928429520784,
+        25.26762250953373,
+        32.829995321493456,
+        22.77677988480025,
+        10.68808214183602,
+    ]
+    assert release.weights.tolist() == weights
+    assert release.total().value == pytest.approx(sum(weights))
+
+
+def test_format_2_morton() -> None:
+    release = ht.open(GOLDEN / "v2-morton.parquet")
+    terms = release.terms
+
+    assert terms.structure == Tree(order="morton")
+    assert (release.summary, release.cutoff) == (ht.Filter(size=5, two_sided=False), 260.0)
+    assert (terms.measure, terms.sensitivity) == (Measure(unit=Unit("person_id", max_rows=3)), 99)
+    assert terms.domain == ht.open(GOLDEN / "v1-people.parquet").domain
+    assert release.codes.tolist() == [[0], [4], [71], [1137]]
+    assert release.counts.tolist() == [900, 700, 500, 260]
+    assert release.weights.sum() == pytest.approx(659.2421586573124)
+    assert rows_of("v2-morton")[0][:-1] == (0, *ENDS, *MINUTES, 900)
+    assert rows_of("v2-morton")[3][:-1] == (
+        *(3, "north", "north", 91, 120, 0.8, 0.9, 100, 100, date(2012, 8, 1), date(2024, 12, 1)),
+        *(datetime(2024, 1, 1, 16, 0), datetime(2024, 1, 1, 23, 45), 260),
+    )

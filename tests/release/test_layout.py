@@ -1,4 +1,4 @@
-"""The file's layout follows from the domain and the number of rows, and its footer from the terms alone."""
+"""The file's layout follows from domain, structure and number of rows, its footer from the terms alone."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ import hushtable as ht
 from hushtable.domain.attributes import Attribute, Categories, Integers, Kind
 from hushtable.domain.domain import Domain
 from hushtable.release.layout import type_of
+from hushtable.structures.settings import Dyadic, Haar, Lifted, ProductDyadic
 from tests.domain.examples import kinds
-from tests.release.examples import people, rows, terms, write
+from tests.release.examples import all_nodes, people, rows, terms, tree_terms, write
 
 TWO_TEXTS = Domain(
     attributes=(
@@ -59,24 +60,57 @@ def test_layout_does_not_depend_on_the_rows(tmp_path: Path) -> None:
     assert metadata[0].keys() == metadata[1].keys() == {b"hushtable", b"hushtable.checksum"}
 
 
+@pytest.mark.parametrize("structure", [Dyadic(), Haar(order=["few"]), ProductDyadic()], ids=repr)
+def test_layout_of_a_tree_does_not_depend_on_the_rows(structure: Lifted, tmp_path: Path) -> None:
+    domain = Domain(attributes=(TWO_TEXTS.attributes[0], TWO_TEXTS.attributes[2]))
+    made = tree_terms(structure, domain)
+    many = 70_000
+    first = np.zeros((many, len(made.space.shape)), dtype=np.int64)
+    first[:, -1] = np.arange(many)
+    second = made.space.unpack(np.linspace(0, made.space.cells_total - 1, many).astype(np.uint64)[None, :])
+    write(tmp_path / "x.parquet", made, rows(made, first, np.ones(many, dtype=np.int64)))
+    write(tmp_path / "y.parquet", made, rows(made, second, np.arange(many) * 10**6))
+    metadata = [pq.read_metadata(tmp_path / name).metadata for name in ("x.parquet", "y.parquet")]
+
+    assert layout(tmp_path / "x.parquet") == layout(tmp_path / "y.parquet")
+    assert metadata[0][b"hushtable"] == metadata[1][b"hushtable"]
+    assert metadata[0].keys() == metadata[1].keys() == {b"hushtable", b"hushtable.checksum"}
+
+
+def dictionaries(path: Path) -> set[str]:
+    """Return the columns that have a dictionary."""
+    group = pq.read_metadata(path).row_group(0)
+    columns = [group.column(place) for place in range(group.num_columns)]
+    assert {each.compression for each in columns} == {"ZSTD"}
+    return {each.path_in_schema for each in columns if "RLE_DICTIONARY" in each.encodings}
+
+
 def test_few_values_have_a_dictionary_and_many_have_none(tmp_path: Path) -> None:
     made = terms(TWO_TEXTS)
     write(tmp_path / "x.parquet", made, rows(made, np.array([[0, 0, 0]]), np.array([1])))
-    group = pq.read_metadata(tmp_path / "x.parquet").row_group(0)
-    columns = [group.column(place) for place in range(group.num_columns)]
 
-    assert {each.path_in_schema for each in columns if "RLE_DICTIONARY" in each.encodings} == {
-        "few",
-        "count",
-        "weight",
-    }
-    assert {each.compression for each in columns} == {"ZSTD"}
+    assert dictionaries(tmp_path / "x.parquet") == {"few", "count", "weight"}
+
+
+def test_levels_and_few_last_values_have_a_dictionary(tmp_path: Path) -> None:
+    made = tree_terms(Dyadic(), TWO_TEXTS)
+    write(tmp_path / "x.parquet", made, rows(made, np.array([[0]]), np.array([20])))
+    assert dictionaries(tmp_path / "x.parquet") == {"level", "few", "few_last", "count", "weight"}
+
+    pair = Domain(attributes=(TWO_TEXTS.attributes[0], TWO_TEXTS.attributes[2]))
+    made = tree_terms(ProductDyadic(), pair)
+    write(tmp_path / "y.parquet", made, rows(made, np.array([[0, 0]]), np.array([20])))
+    few = {"few_level", "few", "few_last", "a.b_level", "count", "weight"}
+    assert dictionaries(tmp_path / "y.parquet") == few
 
 
 def test_columns_are_never_missing(tmp_path: Path) -> None:
+    tree = tree_terms(Haar())
     write(tmp_path / "x.parquet", *people())
+    write(tmp_path / "y.parquet", tree, all_nodes(tree))
 
-    assert not any(field.nullable for field in pq.read_schema(tmp_path / "x.parquet"))
+    for name in ("x.parquet", "y.parquet"):
+        assert not any(field.nullable for field in pq.read_schema(tmp_path / name))
 
 
 def test_the_file_knows_nothing_of_where_and_when(tmp_path: Path) -> None:

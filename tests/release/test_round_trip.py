@@ -20,8 +20,24 @@ from hushtable.domain.measure import Measure
 from hushtable.errors import BadRelease, InternalError
 from hushtable.methods.settings import Method
 from hushtable.release import coding
+from hushtable.release.intervals import intervals_of
 from hushtable.release.record import Terms
-from tests.release.examples import MEASURES, METHODS, Rows, people, random_releases, rows, terms, write
+from hushtable.structures.settings import Lifted, Tree
+from tests.release.examples import (
+    MEASURES,
+    METHODS,
+    PRUNED,
+    STRUCTURES,
+    Rows,
+    all_nodes,
+    people,
+    random_releases,
+    random_tree_terms,
+    rows,
+    terms,
+    tree_terms,
+    write,
+)
 
 
 def opened_again(made: Terms, given: Rows) -> None:
@@ -36,14 +52,39 @@ def opened_again(made: Terms, given: Rows) -> None:
         assert np.array_equal(release.codes, given.codes)
         assert np.array_equal(release.counts, given.counts)
         assert np.array_equal(release.weights, given.weights)
-        values = release.to_arrow().select(range(len(made.domain.attributes)))
-        assert values.to_pydict() == made.domain.decode(given.codes).to_pydict()
+        values = release.to_arrow().select(made.domain.names)
+        firsts = intervals_of(made, given.codes).firsts
+        assert values.to_pydict() == made.domain.decode(firsts).to_pydict()
 
 
 @given(release=random_releases())
 @settings(max_examples=150)
 def test_any_release(release: tuple[Terms, Rows]) -> None:
     opened_again(*release)
+
+
+@given(release=random_releases(random_tree_terms()))
+@settings(max_examples=150)
+def test_any_tree(release: tuple[Terms, Rows]) -> None:
+    opened_again(*release)
+
+
+@pytest.mark.parametrize("structure", STRUCTURES, ids=repr)
+def test_every_structure(structure: Lifted) -> None:
+    made = tree_terms(structure)
+    whole = all_nodes(made)
+
+    opened_again(made, whole)
+    opened_again(made, Rows(whole.codes[:0], whole.counts[:0], whole.weights[:0]))
+
+
+@pytest.mark.parametrize("structure", PRUNED, ids=repr)
+def test_every_pruned_tree(structure: Tree) -> None:
+    made = tree_terms(structure)
+    whole = all_nodes(made)
+
+    opened_again(made, whole)
+    opened_again(made, rows(made, whole.codes[:1], whole.counts[:1]))
 
 
 @pytest.mark.parametrize("method", METHODS, ids=repr)
@@ -183,11 +224,11 @@ def test_values_that_the_domain_does_not_have_are_no_codes(name: str, odd: objec
     )
 
     with pytest.raises(BadRelease, match=name):
-        coding.codes_of(made.domain, table)
+        coding.codes_of(made, table)
 
 
 def test_rows_out_of_order_are_no_release() -> None:
     made, given = people()
 
     with pytest.raises(BadRelease, match="order"):
-        coding.codes_of(made.domain, made.domain.decode(given.codes[::-1]))
+        coding.codes_of(made, made.domain.decode(given.codes[::-1]))

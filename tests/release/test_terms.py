@@ -11,8 +11,9 @@ from hushtable.domain.attributes import Attribute, Integers
 from hushtable.domain.domain import Domain
 from hushtable.domain.measure import Measure, Unit
 from hushtable.errors import BadRelease
-from hushtable.methods.settings import Filter
-from tests.release.examples import terms
+from hushtable.methods.settings import Filter, FilterThreshold
+from hushtable.structures.settings import Dyadic, Haar, Lifted, ProductDyadic
+from tests.release.examples import TRIPS_DOMAIN, terms, tree_terms
 
 UNIT = Measure(unit=Unit("person_id", max_rows=3))
 
@@ -24,6 +25,62 @@ def test_the_rate_is_what_the_cells_got() -> None:
     assert made.rate == (Fraction(1, 10) - Fraction(1, 500)) / 3
     assert made.total_rate == Fraction(1, 500) / 3
     assert terms(total=None, total_epsilon=Fraction(0)).total_rate is None
+
+
+@pytest.mark.parametrize(
+    ("structure", "levels", "shape"),
+    [
+        (Dyadic(), 6, (44,)),  # 21 cells: 1, 2, 3, 6, 11 and 21 nodes
+        (Haar(order=["hour"]), 6, (21,)),
+        (ProductDyadic(), 3 * 4, (6, 14)),
+        (ProductDyadic(order=["hour"]), 3 * 4, (14, 6)),
+    ],
+)
+def test_one_row_changes_a_node_of_every_level(
+    structure: Lifted, levels: int, shape: tuple[int, ...]
+) -> None:
+    made = tree_terms(structure, measure=UNIT)
+
+    assert made.sensitivity == 3 * levels
+    assert made.rate == Fraction(1, 10) / (3 * levels)
+    assert made.total_rate is None
+    assert made.space.shape == shape
+    assert made.guarantee == terms(TRIPS_DOMAIN, measure=UNIT).guarantee
+
+
+def test_rows_of_cells_are_in_the_order_of_the_domain() -> None:
+    made = terms()
+
+    assert made.nodes is None
+    assert made.space is made.domain.space
+
+
+@pytest.mark.parametrize(
+    ("structure", "changes", "message"),
+    [
+        (Dyadic(), {"sensitivity": 1}, "up to 6"),
+        (Dyadic(), {"total": 3, "total_epsilon": Fraction(1, 500)}, "total beside its structure"),
+        (Dyadic(consistent=True), {"method": Filter(cutoff=20)}, "does not fit: a consistent tree needs"),
+        (
+            Dyadic(consistent=True),
+            {"method": FilterThreshold(cutoff=20, size=9, two_sided=False)},
+            "does not fit: .*may leave no node",
+        ),
+        (Haar(), {"method": Filter(cutoff=20, two_sided=False)}, "does not fit: .*both sides of 0"),
+    ],
+)
+def test_terms_of_a_tree_that_do_not_fit_are_refused(
+    structure: Lifted, changes: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(BadRelease, match=message):
+        tree_terms(structure, **changes)
+
+
+def test_a_structure_that_does_not_fit_the_domain_is_refused() -> None:
+    with pytest.raises(BadRelease, match="does not fit: the order names 'week'"):
+        terms(structure=Dyadic(order=["week"]), total=None, total_epsilon=Fraction(0))
+    with pytest.raises(BadRelease, match=r"does not fit: .*two attributes"):
+        terms(structure=ProductDyadic(), total=None, total_epsilon=Fraction(0))
 
 
 PURE = "(pure differential privacy, adding or removing"
@@ -102,7 +159,7 @@ def test_the_guarantee_owns_up_to_rules_that_stop_a_release() -> None:
         ({"total": 1.0}, "whole number"),
         ({"sensitivity": 2}, "up to 1"),
         ({"measure": UNIT, "sensitivity": 1}, "up to 3"),
-        ({"structure": "tree"}, "structure is 'tree'"),
+        ({"structure": "cells"}, "structure is 'cells'"),
         ({"method": "filter"}, "a summary method"),
         ({"cutoff": float("nan")}, "finite"),
         ({"threshold": -1.0}, "0 or more"),

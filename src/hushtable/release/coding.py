@@ -1,6 +1,6 @@
-"""From the values of a release back to the codes of its cells.
+"""From the values of a release back to the codes of its cells or nodes.
 
-Promise: the inverse of `Domain.decode`, without loss: what it returns decodes to the values it was given, and
+Promise: the inverse of `rows_of`, without loss: what it returns decodes to the values it was given, and
 values that no code decodes to are one `BadRelease`.
 Cost: a few operations on whole arrays; a column of categories takes one look-up a row.
 """
@@ -13,9 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.domain.attributes import Bins, Categories, Edges, Integers, Kind, Times
-from hushtable.domain.domain import Domain
 from hushtable.domain.keys import ascending
 from hushtable.errors import BadRelease, shown
+from hushtable.release.intervals import nodes_of
+from hushtable.release.layout import columns_of
+from hushtable.release.terms import Terms
+from hushtable.structures.nodes import Intervals, PrunedSpace
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -23,18 +26,34 @@ if TYPE_CHECKING:
 _HINT = "Get the file again from where it was published, or ask who made it."
 
 
-def codes_of(domain: Domain, table: pa.Table) -> NDArray[np.int64]:
-    """Return the codes of a release's rows, of shape (rows, attributes)."""
-    codes = np.empty((table.num_rows, len(domain.attributes)), dtype=np.int64)
-    for place, attribute in enumerate(domain.attributes):
-        found = encode(attribute.values, table.column(attribute.name))
-        if found is None:
-            fact = f"its column {shown(attribute.name)} holds values that its domain does not have"
-            raise BadRelease(fact, _HINT)
-        codes[:, place] = found
-    if not ascending(domain.space.pack(codes)):
+def codes_of(terms: Terms, table: pa.Table) -> NDArray[np.int64]:
+    """Return the codes of a release's rows: of shape (rows, attributes), or (rows, axes) of a tree."""
+    given = _intervals(terms, table)
+    codes = given.firsts if terms.nodes is None else nodes_of(terms.nodes, given)
+    if codes is None:
+        raise BadRelease("its rows hold intervals that are no nodes of its structure", _HINT)
+    if not ascending(terms.space.pack(codes)):
         raise BadRelease("its rows are not in the order of their codes", _HINT)
+    if isinstance(terms.nodes, PrunedSpace) and not terms.nodes.are_rooted(codes):
+        raise BadRelease("its rows are a tree without its root, or without a node above another", _HINT)
     return codes
+
+
+def _intervals(terms: Terms, table: pa.Table) -> Intervals:
+    """Return the intervals that the columns say."""
+    axes = 0 if terms.nodes is None else len(terms.space.shape)
+    levels = np.empty((table.num_rows, axes), dtype=np.int32)
+    firsts = np.empty((table.num_rows, len(terms.domain.attributes)), dtype=np.int64)
+    lasts = np.empty_like(firsts) if axes else firsts
+    for name, holds, place in columns_of(terms.structure, terms.domain):
+        if holds == "level":
+            levels[:, place] = table.column(name).to_numpy()
+            continue
+        found = encode(terms.domain.attributes[place].values, table.column(name))
+        if found is None:
+            raise BadRelease(f"its column {shown(name)} holds values that its domain does not have", _HINT)
+        (firsts if holds == "first" else lasts)[:, place] = found
+    return Intervals(levels, firsts, lasts)
 
 
 def encode(values: Kind, column: pa.ChunkedArray) -> NDArray[np.int64] | None:

@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING
 
 from hushtable.domain.kinds import plain
 from hushtable.release.layout import schema_of
+from hushtable.release.terms import Terms
+from hushtable.structures.nodes import ordered_places
+from hushtable.structures.settings import MORTON, Cells, Dyadic, Haar, ProductDyadic, Tree
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,8 +27,10 @@ _TYPES = {"string": "text", "double": "float64", "date32[day]": "date", "timesta
 
 def text(release: ReleaseFile) -> str:
     """Return a few lines on what the release is."""
+    facts = _facts(release)
+    width = max(map(len, facts)) + 2
     lines = [f"Release {_title(release)}", f"  {release.guarantee}"]
-    lines += [f"  {name + ':':9}{said}" for name, said in _facts(release).items()]
+    lines += [f"  {name + ':':{width}}{said}" for name, said in facts.items()]
     return "\n".join(lines)
 
 
@@ -46,6 +51,26 @@ def html(release: ReleaseFile) -> str:
     )
 
 
+def structure_text(terms: Terms) -> str | None:
+    """Return what the nodes of a release are, or None where it has cells."""
+    structure, domain = terms.structure, terms.domain
+    match structure:
+        case Cells():
+            return None
+        case Dyadic(consistent=consistent):
+            said = "consistent dyadic ranges" if consistent else "dyadic ranges"
+        case Haar():
+            said = "Haar wavelets"
+        case ProductDyadic():
+            said = "boxes of dyadic ranges"
+        case Tree(branching=branching, order=order):
+            said = f"a pruned tree of branching {branching}{', in z-order,' if order == MORTON else ''}"
+    names = [domain.names[place] for place in ordered_places(structure, domain)]
+    if len(names) > _SHOWN_COLUMNS:
+        names = [*names[: _SHOWN_COLUMNS - 1], f"{len(names) - _SHOWN_COLUMNS + 1} more"]
+    return f"{said} over {', '.join(names)}"
+
+
 def _title(release: ReleaseFile) -> str:
     title, name = release.domain.title, release.path.name
     return f"{title!r} ({name})" if title else name
@@ -53,12 +78,17 @@ def _title(release: ReleaseFile) -> str:
 
 def _facts(release: ReleaseFile) -> dict[str, str]:
     """Return what is worth knowing at a glance."""
-    terms, cells = release.terms, release.domain.cells_total
-    m = f"{cells:,}" if cells < 10**15 else f"about 10^{log10(cells):.1f}"
-    facts = {"rows": f"{len(release):,} of {m} cells", "summary": _summary(release)}
+    terms, all_rows = release.terms, release.terms.space.cells_total
+    m = f"{all_rows:,}" if all_rows < 10**15 else f"about 10^{log10(all_rows):.1f}"
+    facts = {"rows": f"{len(release):,} of {m} {'cells' if terms.nodes is None else 'nodes'}"}
+    if (structure := structure_text(terms)) is not None:
+        facts["structure"] = structure
+    facts["summary"] = _summary(release)
+    if terms.plan is not None:
+        facts["settings"] = plan_in_words(terms)
     if terms.total is not None:
         facts["total"] = f"{terms.total:,}, noisy, for epsilon = {plain(terms.total_epsilon)} of it"
-    return facts | {"columns": _columns(schema_of(release.domain))}
+    return facts | {"columns": _columns(schema_of(terms))}
 
 
 def _summary(release: ReleaseFile) -> str:
@@ -71,7 +101,16 @@ def _summary(release: ReleaseFile) -> str:
         said.append(f"size {size:,}")
     if not getattr(terms.method, "two_sided", True):
         said.append("positive counts only")
-    return ", ".join(said + [f"chosen by rule {terms.rule}"] * (terms.rule is not None))
+    by_rule = terms.rule is not None and terms.plan is None
+    return ", ".join(said + [f"chosen by rule {terms.rule}"] * by_rule)
+
+
+def plan_in_words(terms: Terms) -> str:
+    """Return what a plan had to do with the settings, and what it assumed; nothing without a plan."""
+    if terms.plan is None:
+        return ""
+    what = "by" if terms.rule == terms.plan.rule else "chosen by the owner, judged by"
+    return f"{what} a plan ({terms.plan.rule}), assuming {terms.plan.assumed}; declared public by the owner"
 
 
 def _columns(schema: pa.Schema) -> str:

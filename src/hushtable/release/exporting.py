@@ -1,8 +1,8 @@
 """A release as CSV, JSON or Arrow, with labels, for tools that want another file.
 
-Promise: the same rows in the same order with the same values; categories that have labels get another column
-`<name>_label` behind them. The file appears whole or not at all. It holds rows alone: the guarantee and the
-settings stay with the release.
+Promise: the same rows in the same order with the same values; columns of categories that have labels get
+another column `<name>_label` behind them. The file appears whole or not at all. It holds rows alone: the
+guarantee and the settings stay with the release.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from typing import IO, TYPE_CHECKING, Any
 
 from hushtable.domain.attributes import Categories
 from hushtable.errors import BadOutput
+from hushtable.release.intervals import intervals_of
+from hushtable.release.layout import columns_of
 from hushtable.release.placing import new_file
 from hushtable.release.record import ReleaseFile
 
@@ -36,18 +38,20 @@ def export_release(release: ReleaseFile, path: str | PathLike[str], *, overwrite
 
 
 def labelled(release: ReleaseFile) -> pa.Table:
-    """Return the rows with a column of labels behind each attribute that has them."""
+    """Return the rows with a column of labels behind each column of categories that have them."""
     import pyarrow as pa
 
-    rows = release.to_arrow()
-    for place, attribute in reversed(list(enumerate(release.domain.attributes))):
-        values = attribute.values
-        if isinstance(values, Categories) and values.labels is not None:
-            labels = pa.array(values.labels, type=pa.string()).take(pa.array(release.codes[:, place]))
-            name = f"{attribute.name}_label"
+    terms, rows = release.terms, release.to_arrow()
+    found = intervals_of(terms, release.codes)
+    for number, column in reversed(list(enumerate(columns_of(terms.structure, terms.domain)))):
+        values = terms.domain.attributes[column.place].values
+        if column.holds != "level" and isinstance(values, Categories) and values.labels is not None:
+            codes = (found.firsts if column.holds == "first" else found.lasts)[:, column.place]
+            labels = pa.array(values.labels, type=pa.string()).take(pa.array(codes))
+            name = f"{column.name}_label"
             while name in rows.column_names:
                 name += "_"
-            rows = rows.add_column(place + 1, pa.field(name, pa.string(), nullable=False), labels)
+            rows = rows.add_column(number + 1, pa.field(name, pa.string(), nullable=False), labels)
     return rows
 
 

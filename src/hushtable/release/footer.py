@@ -12,7 +12,7 @@ import binascii
 import json
 import zlib
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import asdict, fields
 from fractions import Fraction
 from typing import Any, NoReturn
 
@@ -29,9 +29,11 @@ from hushtable.methods.settings import (
     Priority,
     Threshold,
 )
+from hushtable.release.assumed import Assumption
 from hushtable.release.terms import Terms
+from hushtable.structures.settings import MORTON, STRUCTURES, Cells, Dyadic, Structure, Tree, name_of
 
-FORMAT = 1
+FORMAT = 2  # the highest that is known; files of cells keep the first, so that older readers open them
 KEY = "hushtable"
 DOMAIN_KEY = "hushtable.domain"
 
@@ -50,7 +52,7 @@ _DAMAGED = "Get the file again from where it was published, or ask who made it."
 def entries_of(terms: Terms) -> dict[str, str]:
     """Return the entries of the footer: the terms, and beside them the domain if it is long."""
     document = {
-        "format": FORMAT,
+        "format": _format_of(terms.structure),
         "version": terms.version,
         "guarantee": terms.guarantee,
         "domain_digest": terms.domain.digest,
@@ -61,13 +63,15 @@ def entries_of(terms: Terms) -> dict[str, str]:
         "epsilon": str(terms.epsilon),
         "total_epsilon": str(terms.total_epsilon),
         "sensitivity": str(terms.sensitivity),
-        "structure": terms.structure,
+        **_structure_entries(terms.structure),
         "summary": _summary_table(terms.method),
         "rule": terms.rule,
         "cutoff": terms.cutoff,
         "threshold": terms.threshold,
         "total": None if terms.total is None else str(terms.total),
     }
+    if terms.plan is not None:
+        document["plan"] = asdict(terms.plan)
     domain = _json(terms.domain.to_dict())
     if len(domain) <= _LARGEST_PLAIN_DOMAIN:
         return {KEY: _json(document | {"domain": terms.domain.to_dict()})}
@@ -93,10 +97,13 @@ def terms_of(entries: Mapping[bytes, bytes]) -> Terms:
 
 
 def _terms(document: Mapping[str, Any], entries: Mapping[bytes, bytes]) -> Terms:
-    """Return the terms of a document of the current format."""
+    """Return the terms of a document of a known format."""
     domain = Domain.from_dict(document["domain"] if "domain" in document else _unpacked(entries))
     if domain.digest != _get(document, "domain_digest", str):
         _refuse("its domain does not have the digest that it states")
+    structure = _structure(document)
+    if document["format"] != _format_of(structure):
+        _refuse(f"its format is {document['format']}, which does not fit its structure")
     total = _get(document, "total", str | None)
     return Terms(
         domain=domain,
@@ -107,13 +114,14 @@ def _terms(document: Mapping[str, Any], entries: Mapping[bytes, bytes]) -> Terms
         epsilon=as_fraction(_get(document, "epsilon", str), name="epsilon"),
         total_epsilon=as_fraction(_get(document, "total_epsilon", str), name="total_epsilon"),
         sensitivity=_whole(_get(document, "sensitivity", str), "sensitivity"),
-        structure=_get(document, "structure", str),
+        structure=structure,
         method=_method(_object(_get(document, "summary"), "its summary")),
         rule=_get(document, "rule", str | None),
         cutoff=_float(document, "cutoff"),
         threshold=_float(document, "threshold"),
         total=None if total is None else _whole(total, "total"),
         version=_get(document, "version", str),
+        plan=_plan(_object(document["plan"], "its plan")) if "plan" in document else None,
     )
 
 
@@ -140,6 +148,39 @@ def _measure(table: Mapping[str, Any]) -> Measure:
     )
 
 
+def _format_of(structure: Structure) -> int:
+    """Return the number of the format: 1 for cells, 2 for the nodes of a tree."""
+    return 1 if isinstance(structure, Cells) else 2
+
+
+def _structure_entries(structure: Structure) -> dict[str, Any]:
+    """Return the entries of a structure; cells have a name and no more, as they always had."""
+    entries: dict[str, Any] = {"structure": name_of(structure)}
+    if not isinstance(structure, Cells):
+        named = structure.order is None or structure.order == MORTON
+        entries["order"] = structure.order if named else list(structure.order or ())
+    if isinstance(structure, Tree):
+        entries["branching"] = structure.branching
+    if isinstance(structure, Dyadic):
+        entries["consistent"] = structure.consistent
+    return entries
+
+
+def _structure(document: Mapping[str, Any]) -> Structure:
+    name = _get(document, "structure", str)
+    if name not in STRUCTURES:
+        _refuse(f"its structure is {shown(name)}, which this version of hushtable does not know")
+    kind = STRUCTURES[name]
+    if kind is Cells:
+        return Cells()
+    settings = {"order": _get(document, "order", list | str | None if kind is Tree else list | None)}
+    if kind is Tree:
+        settings["branching"] = _get(document, "branching", int)
+    if kind is Dyadic:
+        settings["consistent"] = _get(document, "consistent", bool)
+    return kind(**settings)
+
+
 def _summary_table(method: Method) -> dict[str, Any]:
     (name,) = (name for name, kind in _METHODS.items() if isinstance(method, kind))
     settings = {field.name: getattr(method, field.name) for field in fields(method)}
@@ -156,6 +197,19 @@ def _method(table: Mapping[str, Any]) -> Method:
         kind = {"size": int, "cutoff": str, "threshold": str}.get(field.name, bool)
         settings[field.name] = _get(table, field.name, kind | None if field.default is None else kind)
     return _METHODS[name](**settings)
+
+
+def _plan(table: Mapping[str, Any]) -> Assumption:
+    counts, cells = (
+        tuple(_number(value, key) for value in _get(table, key, list)) for key in ("counts", "cells")
+    )
+    return Assumption(
+        rule=_get(table, "rule", str),
+        assumed=_get(table, "assumed", str),
+        size=_get(table, "size", int),
+        counts=counts,
+        cells=cells,
+    )
 
 
 def _json(document: object) -> str:
@@ -202,11 +256,18 @@ def _whole(text: str, name: str) -> int:
 
 
 def _float(table: Mapping[str, Any], key: str) -> float | None:
-    value = _get(table, key, float | int | None)
+    value = _get(table, key)
+    return None if value is None else _number(value, key)
+
+
+def _number(value: object, key: str) -> float:
+    """Return a number as a float; true is none."""
     try:
-        return None if value is None else float(value)
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return float(value)
     except OverflowError:
-        _refuse(f"its `{key}` is {shown(value)}")
+        pass
+    _refuse(f"its `{key}` is {shown(value)}")
 
 
 def _refuse(fact: str) -> NoReturn:

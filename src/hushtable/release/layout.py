@@ -1,12 +1,12 @@
 """The layout of a release: columns, types and encodings.
 
-Promise: they follow from the domain alone, so neither the file's schema nor its encodings tell which cells
-were occupied. Values are plain Parquet types that every tool reads.
+Promise: they follow from the domain and the structure alone, so neither the file's schema nor its encodings
+tell which cells were occupied. Values are plain Parquet types that every tool reads.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,19 +14,64 @@ from numpy.typing import NDArray
 from hushtable.domain.attributes import Bins, Categories, Edges, Integers, Kind, Times
 from hushtable.domain.columns import as_column
 from hushtable.domain.domain import Domain
+from hushtable.errors import BadChoice, shown
+from hushtable.release.intervals import intervals_of
+from hushtable.structures.nodes import ordered_places
+from hushtable.structures.settings import Cells, ProductDyadic, Structure, name_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from hushtable.release.terms import Terms
 
 ROWS_IN_A_GROUP = 1 << 17  # small enough that tools read one in each thread
 _FEW_VALUES = 1 << 16  # up to here a dictionary is smaller than the values one by one
 
 
-def schema_of(domain: Domain) -> pa.Schema:
-    """Return the columns: one for each attribute, then `count` and `weight`; no value is ever missing."""
+class Column(NamedTuple):
+    """A column that says where a row is: a level of the axis at `place`, or values of the attribute there."""
+
+    name: str
+    holds: Literal["level", "first", "last"]
+    place: int
+
+
+def columns_of(structure: Structure, domain: Domain) -> list[Column]:
+    """Return the columns before `count` and `weight`.
+
+    A cell is the value of each attribute. A node is its level and the values at its first and last cell; if
+    each attribute has a tree of its own, it has a level of its own too.
+    """
+    if isinstance(structure, Cells):
+        return [Column(name, "first", place) for place, name in enumerate(domain.names)]
+    several = isinstance(structure, ProductDyadic)
+    columns = [] if several else [Column("level", "level", 0)]
+    axes = ordered_places(structure, domain)
+    for place, name in enumerate(domain.names):
+        columns += [Column(f"{name}_level", "level", axes.index(place))] if several else []
+        columns += [Column(name, "first", place), Column(f"{name}_last", "last", place)]
+    return columns
+
+
+def check_names(structure: Structure, domain: Domain) -> None:
+    """Raise `BadChoice` if an attribute has the name of a column that the structure adds.
+
+    Many tools do not tell upper from lower case in names, so this does not either.
+    """
+    own = {name.lower(): name for name in domain.names}
+    for column in columns_of(structure, domain):
+        if column.holds != "first" and column.name.lower() in own:
+            added, taken = shown(column.name), shown(own[column.name.lower()])
+            fact = f"the structure {name_of(structure)!r} adds a column {added}, and the domain has {taken}"
+            hint = "Rename the attribute in the domain file; its `column` keeps the name in the data."
+            raise BadChoice(fact, hint)
+
+
+def schema_of(terms: Terms) -> pa.Schema:
+    """Return the columns, `count` and `weight` behind those of the place; no value is ever missing."""
     import pyarrow as pa
 
-    columns = [(attribute.name, type_of(attribute.values)) for attribute in domain.attributes]
+    columns = [(each.name, _type_of(terms.domain, each)) for each in _columns(terms)]
     columns += [("count", pa.int64()), ("weight", pa.float64())]
     return pa.schema([pa.field(name, kind, nullable=False) for name, kind in columns])
 
@@ -48,9 +93,10 @@ def type_of(values: Kind) -> pa.DataType:
             return pa.date32() if whole_days else pa.timestamp("us")
 
 
-def encodings_of(domain: Domain) -> dict[str, Any]:
+def encodings_of(terms: Terms) -> dict[str, Any]:
     """Return the settings of Arrow's Parquet writer."""
-    few = [attribute.name for attribute in domain.attributes if attribute.size <= _FEW_VALUES]
+    shape = terms.domain.shape
+    few = [each.name for each in _columns(terms) if each.holds == "level" or shape[each.place] <= _FEW_VALUES]
     return {
         "compression": "zstd",
         "use_dictionary": [*few, "count", "weight"],
@@ -60,16 +106,40 @@ def encodings_of(domain: Domain) -> dict[str, Any]:
 
 
 def rows_of(
-    domain: Domain, codes: NDArray[np.int64], counts: NDArray[np.int64], weights: NDArray[np.float64]
+    terms: Terms, codes: NDArray[np.int64], counts: NDArray[np.int64], weights: NDArray[np.float64]
 ) -> pa.Table:
     """Return rows of the file; at most `ROWS_IN_A_GROUP`."""
     import pyarrow as pa
 
-    columns = [*domain.decode(codes).columns, as_column(counts), as_column(weights)]
-    return pa.Table.from_arrays(columns, schema=schema_of(domain))
+    found = intervals_of(terms, codes)
+    values = {"first": terms.domain.decode(found.firsts)}
+    if terms.nodes is not None:
+        values["last"] = terms.domain.decode(found.lasts)
+    columns = [
+        as_column(found.levels[:, each.place])
+        if each.holds == "level"
+        else values[each.holds].column(each.place)
+        for each in _columns(terms)
+    ]
+    return pa.Table.from_arrays([*columns, as_column(counts), as_column(weights)], schema=schema_of(terms))
 
 
 def weights_of(counts: NDArray[np.int64], threshold: float | None) -> NDArray[np.float64]:
     """Return sign * max(|count|, threshold), and 0 for a count of 0: the rule of the column `weight`."""
-    sizes = np.maximum(np.abs(counts.astype(np.float64)), threshold or 0.0)
-    return np.where(counts == 0, 0.0, np.copysign(sizes, counts))
+    weights = counts.astype(np.float64)
+    if threshold:
+        np.abs(weights, out=weights)
+        np.maximum(weights, threshold, out=weights)
+        np.negative(weights, out=weights, where=counts < 0)
+        weights[counts == 0] = 0.0
+    return weights
+
+
+def _columns(terms: Terms) -> list[Column]:
+    return columns_of(terms.structure, terms.domain)
+
+
+def _type_of(domain: Domain, column: Column) -> pa.DataType:
+    import pyarrow as pa
+
+    return pa.int32() if column.holds == "level" else type_of(domain.attributes[column.place].values)

@@ -1,7 +1,7 @@
 """Read a release file.
 
 Promise: nothing of a file is believed before its checksums hold, and it is a release only if its footer
-describes one and its columns are those of its domain. Anything else is one `BadRelease`.
+describes one and its columns are those of its domain and structure. Anything else is one `BadRelease`.
 Cost: the head reads the footer alone; the rows take one pass for the checksum and one to decode them.
 """
 
@@ -39,8 +39,8 @@ def read_head(path: Path) -> Head:
         footer = check_footer(file)
         parquet = _parquet(file)
         terms = terms_of(parquet.metadata.metadata or {})
-        if not parquet.schema_arrow.equals(schema_of(terms.domain)):
-            raise BadRelease("its columns are not those of its domain", "Ask who made it.")
+        if not parquet.schema_arrow.equals(schema_of(terms)):
+            raise BadRelease("its columns are not those of its domain and structure", "Ask who made it.")
         return Head(terms, parquet.metadata.num_rows, footer)
 
 

@@ -66,7 +66,7 @@ class ReleaseFile:
 
     @property
     def rate(self) -> Fraction:
-        """The rate of the noise in a cell: its epsilon divided by the sensitivity."""
+        """The rate of the noise in a cell or node: its epsilon divided by the sensitivity."""
         return self.terms.rate
 
     @property
@@ -115,9 +115,12 @@ class ReleaseFile:
 
     @cached_property
     def codes(self) -> NDArray[np.int64]:
-        """The codes of the rows' cells, of shape (rows, attributes), in ascending order."""
+        """The codes of the rows' cells, of shape (rows, attributes), in ascending order.
+
+        Of a tree, the numbers of the rows' nodes, of shape (rows, axes).
+        """
         with naming(self.path):
-            return _frozen(codes_of(self.domain, self._table))
+            return _frozen(codes_of(self.terms, self._table))
 
     @cached_property
     def counts(self) -> NDArray[np.int64]:

@@ -8,13 +8,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from math import isfinite
 
 from hushtable.domain.domain import Domain
+from hushtable.domain.keys import KeySpace
 from hushtable.domain.kinds import plain
 from hushtable.domain.measure import Measure
-from hushtable.errors import BadRelease, shown
-from hushtable.methods.settings import Method
+from hushtable.errors import BadChoice, BadRelease, shown
+from hushtable.methods.settings import Filter, FilterPriority, FilterThreshold, Method
+from hushtable.release.assumed import Assumption
+from hushtable.release.layout import check_names
+from hushtable.structures.nodes import Nodes, node_space
+from hushtable.structures.settings import Cells, Dyadic, Haar, Structure, Tree
 
 _KINDS: dict[str, tuple[object, str]] = {
     "domain": (Domain, "a Domain"),
@@ -25,15 +31,17 @@ _KINDS: dict[str, tuple[object, str]] = {
     "epsilon": (Fraction, "an exact number"),
     "total_epsilon": (Fraction, "an exact number"),
     "sensitivity": (int, "a whole number"),
-    "structure": (str, "text"),
+    "structure": (Structure, "a structure"),
     "method": (Method, "a summary method"),
     "rule": (str | None, "text or nothing"),
     "cutoff": (float | None, "a float or nothing"),
     "threshold": (float | None, "a float or nothing"),
     "total": (int | None, "a whole number or nothing"),
     "version": (str, "text"),
+    "plan": (Assumption | None, "an Assumption or nothing"),
 }
 
+_ROWS = Measure()
 _LONGEST = 8192  # bits of a number: what Python is willing to write and read as text
 
 
@@ -42,8 +50,9 @@ class Terms:
     """What a release says about itself. Public.
 
     `epsilon` is all that was spent; `total_epsilon` is the part of it that bought `total`, the noisy total
-    (0 and None: none was bought). `rule` names an automatic choice of settings. `cutoff` and `threshold`
-    are those that the published rows met, None where there is none.
+    (0 and None: none was bought). `rule` names an automatic choice of settings, and `plan` is what a plan
+    that chose or judged them assumed. `cutoff` and `threshold` are those that the published rows met, None
+    where there is none.
     """
 
     domain: Domain
@@ -54,13 +63,14 @@ class Terms:
     epsilon: Fraction
     total_epsilon: Fraction
     sensitivity: int
-    structure: str
+    structure: Structure
     method: Method
     rule: str | None
     cutoff: float | None
     threshold: float | None
     total: int | None
     version: str
+    plan: Assumption | None = None
 
     def __post_init__(self) -> None:
         for name, (kind, wanted) in _KINDS.items():
@@ -80,21 +90,38 @@ class Terms:
             raise BadRelease(fact, "The total's part must be 0 or more, and less than all.")
         if (self.total is None) != (self.total_epsilon == 0):
             raise BadRelease("its noisy total does not fit what was spent on it", "Give both or neither.")
-        if self.structure != "cells":
-            hint = "This version of hushtable knows `cells` only; a newer one may know more."
-            raise BadRelease(f"its structure is {shown(self.structure)}", hint)
-        if self.sensitivity != self.measure.sensitivity:
+        try:
+            check_together(self.structure, self.method, self.measure)
+            check_names(self.structure, self.domain)
+            most = self.measure.sensitivity * (1 if self.nodes is None else self.nodes.per_cell)
+        except BadChoice as error:
+            raise BadRelease(f"its structure does not fit: {error.fact}", error.hint) from None
+        if self.nodes is not None and self.total is not None:
+            fact = "it has a noisy total beside its structure"
+            raise BadRelease(fact, "The root of a structure is its total; buy no other.")
+        if self.sensitivity != most:
             fact = f"its sensitivity is {shown(self.sensitivity)}"
-            raise BadRelease(fact, f"One unit changes the cells by up to {self.measure.sensitivity}.")
+            raise BadRelease(fact, f"One unit changes what is published by up to {most}.")
         for name in ("cutoff", "threshold"):
             value = getattr(self, name)
             if value is not None and not (isfinite(value) and value >= 0):
                 raise BadRelease(f"its {name} is {shown(value)}", "It must be finite, and 0 or more.")
 
+    @cached_property
+    def nodes(self) -> Nodes | None:
+        """The nodes that were noised; None where those are the cells."""
+        return None if isinstance(self.structure, Cells) else node_space(self.structure, self.domain)
+
+    @property
+    def space(self) -> KeySpace:
+        """What was noised, cells or nodes, as keys: rows are in their order."""
+        return self.domain.space if self.nodes is None else self.nodes.space
+
     @property
     def rate(self) -> Fraction:
-        """The rate g of the cells' noise: a count was changed by x with chance proportional to exp(-g|x|)."""
-        return (self.epsilon - self.total_epsilon) / self.sensitivity
+        """The rate g of the noise: a cell or node changed by x with chance proportional to exp(-g|x|)."""
+        share = 1 if self.nodes is None else self.nodes.share
+        return (self.epsilon - self.total_epsilon) * share / self.sensitivity
 
     @property
     def total_rate(self) -> Fraction | None:
@@ -136,6 +163,41 @@ class Terms:
             )
         about = f"{table}{values}".removeprefix(" ").removeprefix(", ")
         return f"Each row ({about})" if about else "Each row", "one row", "with k rows"
+
+
+def check_together(structure: Structure, method: Method, measure: Measure = _ROWS) -> None:
+    """Raise `BadChoice` where a summary, or what is counted, makes no sense of a structure."""
+    one_sided = not getattr(method, "two_sided", True) or getattr(method, "nonnegative", False)
+    if isinstance(structure, Haar) and one_sided:
+        fact = "differences of halves lie on both sides of 0, so a one-sided summary of them makes no sense"
+        raise BadChoice(fact, "Take a two-sided summary.")
+    if isinstance(structure, Tree):
+        if not isinstance(method, Filter) or not one_sided:
+            fact = "a tree is pruned by a filter of counts above 0"
+            raise BadChoice(fact, "Take ht.Filter(size=..., two_sided=False), or another structure.")
+        if measure.clamp is not None and measure.clamp[0] < 0:
+            fact = "a pruned tree is for counts that are not negative"
+            raise BadChoice(fact, "Clamp sums at 0, or take another structure.")
+    if isinstance(structure, Dyadic) and structure.consistent:
+        filtered = isinstance(method, Filter | FilterThreshold | FilterPriority)
+        if not filtered or not one_sided:
+            fact = "a consistent tree needs a filter of counts above 0"
+            raise BadChoice(fact, "Take a filter with two_sided=False, or leave `consistent` out.")
+        if isinstance(method, FilterThreshold) and method.size is not None:
+            # It allows for all nodes that noise lifts over the cutoff, of which the check leaves few.
+            fact = "on a consistent tree, a threshold that follows from a size may leave no node at all"
+            raise BadChoice(fact, "Give a threshold, or take FilterPriority with that size.")
+
+
+def as_taken(structure: Structure, method: Method) -> Method:
+    """Return a method as a structure takes it: of a tree, filters keep large counts only.
+
+    >>> as_taken(Tree(), Filter(size=100))
+    Filter(cutoff=None, size=100, two_sided=False)
+    """
+    if isinstance(structure, Tree) and isinstance(method, Filter):
+        return Filter(cutoff=method.cutoff, size=method.size, two_sided=False)
+    return method
 
 
 def as_text(value: Fraction) -> str:
