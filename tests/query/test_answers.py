@@ -399,7 +399,7 @@ def failures(method: Method, *, epsilon: Fraction, seed: int, releases: int = 40
         cells = np.sort(choice.choice(1000, 300, replace=False))
         rows = np.flatnonzero(np.isin(made.codes[:, 0], cells))
         answer = answering.answers(
-            answering.published.sums(rows), np.array([300.0]), kind=answering.kind(None), chance=0.5
+            answering.published.sums(rows), np.array([300.0]), kind=answering.law.kind(None), chance=0.5
         )
         failed += not answer.low[0] <= counts[cells].sum() <= answer.high[0]
     return failed
@@ -429,7 +429,7 @@ def misses(method: Method, counts: NDArray[np.int64], *, cells: int, draws: int,
         inside = np.flatnonzero(index < len(starts))
         sums = answering.published.sums(inside, index[inside], number=len(starts))
         sizes = np.full(len(starts), float(cells))
-        found = answering.answers(sums, sizes, kind=answering.kind(None), chance=0.05)
+        found = answering.answers(sums, sizes, kind=answering.law.kind(None), chance=0.05)
         truth = np.add.reduceat(counts, starts)[: len(starts)] if cells > 1 else counts
         missed += int(((found.low > truth) | (truth > found.high)).sum())
     return missed / draws / len(starts)
@@ -462,7 +462,7 @@ def test_intervals_of_every_published_cell_hold_together() -> None:
     answering = Answering(made)
     one = np.ones(len(made.codes))
     sums = answering.published.sums(slice(None), np.arange(len(made.codes)), number=len(made.codes))
-    found = answering.answers(sums, one, kind=answering.kind(None), chance=0.05 / 1000)
+    found = answering.answers(sums, one, kind=answering.law.kind(None), chance=0.05 / 1000)
 
     assert np.all((found.low <= 0) & (found.high >= 0))
 
@@ -519,3 +519,25 @@ def test_sql_reads_the_rows(sample: Release) -> None:
     assert dict(zip(*found.to_pydict().values(), strict=True))["A"] == pytest.approx(
         weight(sample, "home = 'A'")
     )
+
+
+def test_the_largest_of_so_many_leave_out_ties_even_at_one(tmp_path: Path) -> None:
+    """A thousand cells of 1, half of them published: the others are missing, and the total says so."""
+    domain = Domain.from_dict({"attribute": [{"name": "cell", "integers": {"low": 0, "high": 1999}}]})
+    counts = np.zeros(2000, dtype=np.int64)
+    counts[:1000] = 1
+    terms_of = {"epsilon": Fraction(20), "total_epsilon": Fraction(10)}
+    by_size = drawn(
+        tmp_path / "size.parquet", domain, counts, ht.Filter(size=500), entropy=replay(611), **terms_of
+    )
+    all_of_them = drawn(
+        tmp_path / "all.parquet", domain, counts, ht.Filter(cutoff=1), entropy=replay(612), **terms_of
+    )
+    chosen = list(range(0, 2000, 2))
+
+    assert by_size.cutoff == all_of_them.cutoff == 1
+    assert by_size.total(cell=chosen).note.startswith("counts below the cutoff of 1 are left out, and what")
+    assert by_size.total(cell=chosen).low <= 500 <= by_size.total(cell=chosen).high
+    assert by_size.total().value == pytest.approx(1000, abs=3)
+    assert all_of_them.total(cell=chosen).note.startswith("unbiased")
+    assert all_of_them.total(cell=chosen).value == pytest.approx(500, abs=3)

@@ -8,9 +8,7 @@ Cost: opening reads the footer; rows are read when they are first asked for, and
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from fractions import Fraction
 from functools import cached_property
-from math import hypot
 from numbers import Real
 from os import PathLike
 from pathlib import Path
@@ -20,21 +18,17 @@ import numpy as np
 
 from hushtable.errors import BadNumber, BadQuery, shown
 from hushtable.exact.rationals import as_count
+from hushtable.query.answerer import Answered, Answerer, GroupsAnswered
 from hushtable.query.cells.conditions import selected
 from hushtable.query.cells.naming import place_of
 from hushtable.query.cells.selection import Selection
-from hushtable.query.estimation.answers import Answering, Answers, Kind
+from hushtable.query.estimation.cells import CellAnswers
 from hushtable.query.estimation.estimate import Estimate
-from hushtable.query.estimation.groups import (
-    MOST_GROUPS,
-    Groups,
-    all_groups,
-    number_of_groups,
-    published_groups,
-)
-from hushtable.query.estimation.notes import cell_note, groups_note, note
+from hushtable.query.nodes.answering import NodeAnswers
+from hushtable.query.pruned.answering import PrunedAnswers
 from hushtable.release.reading import read_head
 from hushtable.release.record import ReleaseFile
+from hushtable.structures.nodes import PrunedSpace
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -53,8 +47,11 @@ class Release(ReleaseFile):
     """
 
     @cached_property
-    def _answering(self) -> Answering:
-        return Answering(self)
+    def _answerer(self) -> Answerer:
+        nodes = self.terms.nodes
+        if isinstance(nodes, PrunedSpace):
+            return PrunedAnswers(self, nodes)
+        return CellAnswers(self) if nodes is None else NodeAnswers(self, nodes)
 
     def total(
         self,
@@ -77,6 +74,7 @@ class Release(ReleaseFile):
         ==================================  ==============================================================
 
         `corrected=False` leaves out the correction by the noisy total, which releases with a cutoff get.
+        A release of a tree answers boxes, one condition for each attribute, from the nodes that make them up.
         """
         chance = _chance(confidence)
         if "where" in values and "where" not in self.domain.names:
@@ -84,14 +82,7 @@ class Release(ReleaseFile):
                 raise BadQuery("two conditions are given", "Join them by AND.")
             where = values.pop("where")  # type: ignore[assignment]
         selection = selected(self.domain, where, values)
-        kind = self._answering.kind(corrected)
-        published = self._answering.published
-        sums = published.sums(selection.rows(published.columns)) if selection.attributes else published.all
-        cells = np.array([float(selection.cells)])
-        uneven = self._answering.uneven(selection) if kind is Kind.CORRECTED else 0.0
-        found = self._answering.answers(sums, cells, kind=kind, chance=chance, uneven=uneven)
-        share = Fraction(selection.cells, self.domain.cells_total)
-        return _estimate(found, confidence, note(self._answering, kind, share=share))
+        return _estimate(self._answerer.total(selection, chance=chance, corrected=corrected), confidence)
 
     def at(
         self, cell: Mapping[str, object] | None = None, /, *, confidence: float = 0.95, **values: object
@@ -99,35 +90,11 @@ class Release(ReleaseFile):
         """Estimate one cell, by its noisy count where it is published: closer than its weight.
 
         Of a cell that is not published only bounds are known: its value is given as 0, with a standard error
-        that is the largest possible. Where counts cannot be negative, its interval starts at 0.
+        that is the largest possible. Where counts cannot be negative, its interval starts at 0. A release of
+        Haar wavelets has no counts of cells: it answers as for a `total`.
         """
         chance = _chance(confidence)
-        answering = self._answering
-        selection = self._cell(cell, values)
-        rows = np.arange(len(self))[selection.rows(answering.published.columns)]
-        reach = float(answering.noise.reach(np.ones(1), chance)[0][0])
-        if rows.size:
-            value = float(self.counts[rows[0]])
-            if value or not answering.biased:
-                return Estimate(
-                    value=value,
-                    standard_error=answering.noise.variance**0.5,
-                    low=value - reach,
-                    high=value + reach,
-                    confidence=confidence,
-                    note=cell_note(answering, published=True),
-                )
-        high = answering.largest_absent + reach
-        low = -high if answering.two_sided else -np.inf
-        low = low if answering.negative else max(low, 0.0)
-        return Estimate(
-            value=0.0,
-            standard_error=hypot(answering.largest_absent, answering.noise.variance**0.5),
-            low=low,
-            high=high,
-            confidence=confidence,
-            note=cell_note(answering, published=False),
-        )
+        return _estimate(self._answerer.cell(self._cell(cell, values), chance=chance), confidence)
 
     def by(
         self,
@@ -143,41 +110,28 @@ class Release(ReleaseFile):
         """Estimate the sum for each value of one or several attributes, as a pyarrow Table.
 
         Groups without a published row are listed too, up to 10^6 groups; `top` gives the largest estimates
-        instead, of any number of groups (beyond 10^6, of those with a row). With `simultaneous=True`, the
-        chance `confidence` is that all intervals hold together. Columns: the attributes, `estimate`,
-        `standard_error`, `low`, `high` (with a `_` behind where an attribute has that name). The table's
-        metadata hold the note, the confidence and the number of groups there are.
+        instead, of any number of groups (beyond 10^6, of those with a row; trees answer for 10^6 at most).
+        With `simultaneous=True`, the chance `confidence` is that all intervals hold together. Columns: the
+        attributes, `estimate`, `standard_error`, `low`, `high` (with a `_` behind where an attribute has that
+        name). The table's metadata hold the note, the confidence and the number of groups there are.
         """
         chance = _chance(confidence)
         places = self._places(names)
         if top is not None and as_count(top, name="top") < 1:
             raise BadNumber(name="top", value=top, allowed="is below 1", hint="Ask for at least one group.")
-        answering = self._answering
-        kind = answering.kind(corrected)
         selection = selected(self.domain, where, {})
-        groups = self._groups(selection, places, top)
-        number = max(groups.number, 1)
-        found = answering.answers(
-            groups.sums,
-            groups.cells,
-            kind=kind,
-            chance=chance / min(number, 10**300) if simultaneous else chance,
-            uneven=answering.uneven(selection, places) if kind is Kind.CORRECTED else 0.0,
+        found = self._answerer.groups(
+            selection, places, chance=chance, corrected=corrected, together=simultaneous, top=top
         )
         if top is not None:
-            largest = np.argsort(-found.value, kind="stable")[:top]
-            found = Answers(*(getattr(found, name)[largest] for name in Answers.__slots__))
-            groups = groups.taken(largest)
-        picked = top is not None and top < number
-        words = groups_note(answering, kind, groups=number, together=simultaneous, largest=picked)
-        facts = {"note": words, "confidence": repr(confidence), "groups": str(groups.number)}
-        return self._table_of(groups, places, found, facts)
+            found = found.taken(np.argsort(-found.answers.value, kind="stable")[:top])
+        return self._table_of(found, places, confidence)
 
     def sql(self, text: str, /) -> pa.Table:
         """Run one SELECT over the table `release`: the rows, as published.
 
-        Sums of `weight` are estimates; `total` and `by` say how far to trust them. The text reaches nothing
-        but these rows.
+        Sums of `weight` are estimates, of dyadic ranges those on one level; `total` and `by` say how far to
+        trust them. The text reaches nothing but these rows.
         """
         from hushtable.query.running import run_sql
 
@@ -250,14 +204,7 @@ class Release(ReleaseFile):
                 )
         return places
 
-    def _groups(self, selection: Selection, places: list[int], top: int | None) -> Groups:
-        few = top is None or number_of_groups(selection, places) <= MOST_GROUPS
-        ask = all_groups if few else published_groups
-        return ask(self._answering.published, selection, places)
-
-    def _table_of(
-        self, groups: Groups, places: list[int], found: Answers, facts: Mapping[str, str]
-    ) -> pa.Table:
+    def _table_of(self, found: GroupsAnswered, places: list[int], confidence: float) -> pa.Table:
         import pyarrow as pa
 
         from hushtable.domain.columns import as_column
@@ -265,15 +212,16 @@ class Release(ReleaseFile):
         attributes = [self.domain.attributes[place] for place in places]
         names = [attribute.name for attribute in attributes]
         columns = [
-            attribute.values.decode(codes)
-            for attribute, codes in zip(attributes, groups.codes.T, strict=True)
+            attribute.values.decode(codes) for attribute, codes in zip(attributes, found.codes.T, strict=True)
         ]
         for name in ("estimate", "standard_error", "low", "high"):
             while name in self.domain.names:
                 name += "_"
             names.append(name)
-        columns += map(as_column, (found.value, found.standard_error, found.low, found.high))
-        return pa.Table.from_arrays(columns, names=names).replace_schema_metadata(dict(facts))
+        answers = found.answers
+        columns += map(as_column, (answers.value, answers.standard_error, answers.low, answers.high))
+        facts = {"note": found.note, "confidence": repr(confidence), "groups": str(found.number)}
+        return pa.Table.from_arrays(columns, names=names).replace_schema_metadata(facts)
 
 
 def open_release(path: str | PathLike[str]) -> Release:
@@ -308,14 +256,15 @@ def _chance(confidence: float) -> float:
     return 1 - float(given)
 
 
-def _estimate(found: Answers, confidence: float, words: str) -> Estimate:
+def _estimate(found: Answered, confidence: float) -> Estimate:
+    answers = found.answers
     return Estimate(
-        value=float(found.value[0]),
-        standard_error=float(found.standard_error[0]),
-        low=float(found.low[0]),
-        high=float(found.high[0]),
+        value=float(answers.value[0]),
+        standard_error=float(answers.standard_error[0]),
+        low=float(answers.low[0]),
+        high=float(answers.high[0]),
         confidence=confidence,
-        note=words,
+        note=found.note,
     )
 
 

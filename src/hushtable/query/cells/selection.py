@@ -47,6 +47,11 @@ class Selection:
         """The places of the attributes that matter: none if all cells are selected, all if no cell is."""
         return tuple(sorted(self._places_of_grids)) if self._any else tuple(range(len(self.domain.shape)))
 
+    @property
+    def is_product(self) -> bool:
+        """Whether the cells are all those that each attribute allows by itself."""
+        return not self._any or all(grid.is_product for grid in self._grids)
+
     @cached_property
     def _places_of_grids(self) -> set[int]:
         return {axis.place for grid in self._grids for axis in grid.axes}

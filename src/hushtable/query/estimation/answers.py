@@ -16,9 +16,6 @@ total. With e = (what rows say) - (the truth), its error is (1-f) e_Q - f e_rest
 only counts above 0 are shown, noise lifts empty cells and never lowers them: what that adds on average is
 known, and taken off cell by cell before anything is spread.
 
-Independent errors are put together side by side: each part's own distance below and above, in quadrature
-(the method of variance estimates recovery, Zou and Donner 2008), so that skewed parts stay skewed.
-
 Promise: intervals hold for the true answer (unbiased, calibrated), for the noisy table after its cutoff
 (bare), and for the true answer of sets of cells chosen without regard to the suppressed counts (corrected).
 Cost: some operations on arrays with one entry a group.
@@ -27,90 +24,33 @@ Cost: some operations on arrays with one entry a group.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
-from enum import Enum
 from functools import cached_property
-from math import sqrt
 
 import numpy as np
 
-from hushtable.errors import BadQuery, shown
-from hushtable.methods.settings import Everything
+from hushtable.errors import BadQuery
 from hushtable.query.cells.selection import Selection
-from hushtable.query.estimation import sampling, suppressed
+from hushtable.query.estimation import suppressed
+from hushtable.query.estimation.law import Kind, Law
+from hushtable.query.estimation.parts import Answers, Parts
 from hushtable.query.estimation.sums import Array, Opened, PublishedRows, Sums
-from hushtable.query.estimation.tails import Noise, noise, normal_reach
+from hushtable.query.estimation.tails import noise
 from hushtable.query.estimation.unevenness import unevenness
 
 MOST_CELLS = 10**300  # beyond which floats do not count
-
-
-class Kind(Enum):
-    """What an interval is about."""
-
-    UNBIASED = "unbiased"
-    CALIBRATED = "calibrated"
-    BARE = "bare"
-    CORRECTED = "corrected"
-
-
-@dataclass(frozen=True, slots=True)
-class Answers:
-    """One entry for each group."""
-
-    value: Array
-    standard_error: Array
-    low: Array
-    high: Array
 
 
 class Answering:
     """The rows and terms of a release, ready to answer."""
 
     def __init__(self, release: Opened) -> None:
-        self.terms = release.terms
+        self.law = Law(release.terms)
         self.published = PublishedRows(release)
         if release.domain.cells_total > MOST_CELLS:
             fact = "this domain has more than 10^300 cells, whose noise no answer would survive"
             raise BadQuery(fact, "Use `sql` on the rows.")
         self.cells_total = float(release.domain.cells_total)
-        method = self.terms.method
-        self.two_sided = not method.nonnegative if isinstance(method, Everything) else method.two_sided
-        self.cutoff = self.terms.cutoff if (self.terms.cutoff or 0) > 1 else None
-        self.noise = noise(self.terms.rate)
         self._known: dict[tuple[int, int], float] = {}  # unevenness of attributes
-        self.beyond = noise(self.terms.rate, cutoff=self.cutoff, two_sided=self.two_sided)
-
-    @property
-    def biased(self) -> bool:
-        """Whether the published weights miss something on average."""
-        return self.cutoff is not None or not self.two_sided
-
-    @property
-    def negative(self) -> bool:
-        """Whether a cell may hold less than 0."""
-        clamp = self.terms.measure.clamp
-        return clamp is not None and clamp[0] < 0
-
-    @property
-    def largest_absent(self) -> float:
-        """The largest size that the noisy count of an absent cell may have."""
-        return self.published.threshold or self.cutoff or 0.0
-
-    def kind(self, corrected: bool | None) -> Kind:
-        """Return which kind of answer to give; by default the best that the release allows."""
-        if not isinstance(corrected, bool | None):
-            raise BadQuery(f"corrected={shown(corrected)} is no choice", "Give True, False or None.")
-        if corrected and self.negative and not self.two_sided:
-            fact = "the release shows counts above 0 alone, and what cells hold below 0 leaves no trace in it"
-            raise BadQuery(fact, "Leave `corrected` out, or give corrected=False.")
-        if corrected and self.terms.total is None:
-            fact = "this release has no noisy total, so its answers cannot be corrected by one"
-            raise BadQuery(fact, "Leave `corrected` out, or give corrected=False.")
-        if not self.biased:
-            return Kind.CALIBRATED if corrected else Kind.UNBIASED
-        hidden = self.negative and not self.two_sided
-        return Kind.BARE if corrected is False or self.terms.total is None or hidden else Kind.CORRECTED
 
     def answers(self, sums: Sums, cells: Array, *, kind: Kind, chance: float, uneven: float = 0.0) -> Answers:
         """Return estimates for sets of `cells` cells whose published rows have these sums.
@@ -120,27 +60,23 @@ class Answering:
         share = self._share(sums, cells, kind)
         own = 1 - share
         parts = Parts(chance)
-        if tau := self.published.threshold:
-            absent, law = cells - sums.rows, {"threshold": tau, "chance": chance}
-            up = sampling.reach(sums.up, sums.up_seen, sums.up_variance, absent, **law)
-            down = np.zeros_like(cells), np.zeros_like(cells)
-            if self.two_sided:
-                down = sampling.reach(sums.down, sums.down_seen, sums.down_variance, absent, **law)
-            parts.add(own, sums.variance, below=np.hypot(up[0], down[1]), above=np.hypot(up[1], down[0]))
+        if tau := self.law.threshold:
+            sides = [(side, cells - sums.rows) for side in sums.sampled[: 1 + self.law.two_sided]]
+            parts.add_sampling(own, sides, threshold=tau)
         if kind in (Kind.UNBIASED, Kind.CALIBRATED):
-            parts.add_noise(own, self.noise, cells)
+            parts.add_noise(own, self.law.noise, cells)
         if kind is Kind.CORRECTED:
-            parts.add_noise(own, self.noise, np.minimum(sums.reached, cells))
-            parts.add_noise(own, self.beyond, self._not_reached(sums, cells))
+            parts.add_noise(own, self.law.noise, np.minimum(sums.reached, cells))
+            parts.add_noise(own, self.law.beyond, self._not_reached(sums, cells))
             parts.add_normal(own, (cells - sums.rows) * self._spread)
             parts.add_within(share * self._suppressed, uneven, most=self._suppressed)
         if kind in (Kind.CALIBRATED, Kind.CORRECTED):
             everything = self._variance(self.published.all, np.array([self.cells_total]))
             parts.add_normal(share, np.maximum(everything - self._variance(sums, cells), 0))
-            parts.add_noise(share, noise(self.terms.total_rate), np.ones_like(cells))
+            parts.add_noise(share, noise(self.law.terms.total_rate), np.ones_like(cells))
         value = sums.weight + share * self.missed
         if kind is Kind.CORRECTED:
-            value = value - self._not_reached(sums, cells) * self.beyond.mean
+            value = value - self._not_reached(sums, cells) * self.law.beyond.mean
         found = parts.around(value)
         return found if kind is Kind.BARE else self._with_sure_cases(found, sums, cells, kind, chance)
 
@@ -154,11 +90,11 @@ class Answering:
         """
         low, high = found.low, found.high
         complete = (sums.rows >= cells) & (cells > 0)
-        if self.published.threshold and complete.any():
-            below, above = self.noise.reach(cells, chance)
+        if self.law.threshold and complete.any():
+            below, above = self.law.noise.reach(cells, chance)
             low = np.where(complete, np.minimum(low, sums.seen - above), low)
             high = np.where(complete, np.maximum(high, sums.seen + below), high)
-        if kind is Kind.CORRECTED and not self.two_sided:
+        if kind is Kind.CORRECTED and not self.law.two_sided:
             high = np.maximum(high, sums.weight)
         return Answers(found.value, found.standard_error, low, high)
 
@@ -166,8 +102,8 @@ class Answering:
     def missed(self) -> float:
         """What the published weights miss of the noisy total, without what lifted empty cells add to them."""
         everything = np.array([self.cells_total])
-        lifted = float(self._not_reached(self.published.all, everything)[0]) * self.beyond.mean
-        return float((self.terms.total or 0) - self.published.all.weight[0]) + lifted
+        lifted = float(self._not_reached(self.published.all, everything)[0]) * self.law.beyond.mean
+        return float((self.law.terms.total or 0) - self.published.all.weight[0]) + lifted
 
     def _not_reached(self, sums: Sums, cells: Array) -> Array:
         """Return how many cells did not reach the cutoff."""
@@ -189,12 +125,12 @@ class Answering:
         if absent <= 0:
             return 0.0
         return suppressed.spread(
-            self.beyond,
+            self.law.beyond,
             counts=self.published.counts.astype(np.float64),
             stands_for=self.published.stands_for,
             cells=self.cells_total,
             mean=self._suppressed / absent,
-            negative=self.negative,
+            negative=self.law.negative,
         )
 
     @cached_property
@@ -236,57 +172,11 @@ class Answering:
 
     def _variance(self, sums: Sums, cells: Array) -> Array:
         """Return the variance of what the rows say around the truth, without correction."""
-        if not self.biased:
-            return sums.variance + cells * self.noise.variance
+        if not self.law.biased:
+            return sums.variance + cells * self.law.noise.variance
         return (
             sums.variance
-            + np.minimum(sums.reached, cells) * self.noise.variance
-            + self._not_reached(sums, cells) * self.beyond.variance
+            + np.minimum(sums.reached, cells) * self.law.noise.variance
+            + self._not_reached(sums, cells) * self.law.beyond.variance
             + (cells - sums.rows) * self._spread
         )
-
-
-_ROUNDING = 1e-12  # so that a limit that is sure is not passed by an error of the last digit
-
-
-class Parts:
-    """Independent parts of an error, put together."""
-
-    def __init__(self, chance: float) -> None:
-        self.chance = chance
-        self._variance: Array | float = 0.0
-        self._below: Array | float = 0.0
-        self._above: Array | float = 0.0
-
-    def add(self, factor: Array | float, variance: Array, *, below: Array, above: Array) -> None:
-        """Add a part that is `factor` times something of this variance and reach."""
-        self._variance = self._variance + factor**2 * variance
-        self._below = np.hypot(self._below, factor * below)
-        self._above = np.hypot(self._above, factor * above)
-
-    def add_normal(self, factor: Array | float, variance: Array) -> None:
-        """Add a part that is normal, or nearly so."""
-        distance = normal_reach(self.chance) * np.sqrt(variance)
-        self.add(factor, variance, below=distance, above=distance)
-
-    def add_within(self, amount: Array, relative: float, *, most: float) -> None:
-        """Add that `amount` is off by a relative variance, but within 0 and `most`."""
-        with np.errstate(invalid="ignore", over="ignore"):
-            variance = np.fmin(amount**2 * relative, amount * (most - amount))
-            distance = np.nan_to_num(amount * (normal_reach(self.chance) * sqrt(relative)))
-        self.add(1.0, variance, below=np.minimum(distance, amount), above=np.minimum(distance, most - amount))
-
-    def add_noise(self, factor: Array | float, of: Noise, cells: Array) -> None:
-        """Add the noise of so many cells."""
-        down, up = of.reach(cells, self.chance)
-        # Where the noise rose, the truth lies below the estimate.
-        self.add(factor, cells * of.variance, below=up, above=down)
-
-    def around(self, value: Array) -> Answers:
-        """Return estimates with these errors."""
-        shape = value.shape
-        deviation = np.broadcast_to(np.sqrt(self._variance), shape)
-        below, above = np.broadcast_to(self._below, shape), np.broadcast_to(self._above, shape)
-        rounding = _ROUNDING * np.abs(value)
-        low = value - np.where(below > 0, below + rounding, 0)
-        return Answers(value, deviation, low, value + np.where(above > 0, above + rounding, 0))

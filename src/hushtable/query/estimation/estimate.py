@@ -14,7 +14,7 @@ class Estimate:
     """An answer from a release, with its error bars.
 
     `low` to `high` is an interval that is meant to hold the true answer with chance `confidence`; `note`
-    says what that chance rests on. Nothing is cut off at 0, so that sums of answers stay right on average.
+    says what that chance rests on. No value is cut off at 0, so that sums of answers stay right on average.
 
     >>> import hushtable as ht
     >>> answer = ht.Estimate(

@@ -31,36 +31,39 @@ class Groups:
     sums: Sums
     number: int  # of groups there are, listed or not
 
-    def taken(self, places: NDArray[np.intp]) -> Groups:
-        """Return some of the groups."""
-        return Groups(self.codes[places], self.cells[places], self.sums.taken(places), self.number)
-
 
 def number_of_groups(selection: Selection, places: Sequence[int]) -> int:
     """Return how many groups there are at most: all combinations of codes that occur in the selection."""
     return prod(selection.codes(place).size for place in places)
 
 
-def all_groups(published: PublishedRows, selection: Selection, places: Sequence[int]) -> Groups:
-    """Return every group that has a cell in the selection."""
+def group_codes(selection: Selection, places: Sequence[int], *, hint: str) -> NDArray[np.int64]:
+    """Return every combination of codes that occur in the selection, in order."""
     number = number_of_groups(selection, places)
     if number > MOST_GROUPS:
-        fact = f"there are {number:,} groups, and at most {MOST_GROUPS:,} can be listed"
-        raise BadQuery(fact, "Ask for the largest, with `top`, or group by fewer attributes.")
-    rows = selection.rows(published.columns)
+        raise BadQuery(f"there are {number:,} groups, and at most {MOST_GROUPS:,} can be listed", hint)
     values = [selection.codes(place).all() for place in places]
+    grid = np.unravel_index(np.arange(number), [len(codes) for codes in values])
+    return np.stack([each[index] for each, index in zip(values, grid, strict=True)], axis=1)
+
+
+def all_groups(published: PublishedRows, selection: Selection, places: Sequence[int]) -> Groups:
+    """Return every group that has a cell in the selection."""
+    hint = "Ask for the largest, with `top`, or group by fewer attributes."
+    every_group = group_codes(selection, places, hint=hint)
+    number = len(every_group)
+    rows = selection.rows(published.columns)
     index = np.zeros(1, dtype=np.intp)
-    for place, codes in zip(places, values, strict=True):
+    for place in places:
+        codes = selection.codes(place).all()
         column = published.columns[place][rows]
         every = len(codes) == selection.domain.shape[place]
         found = column.astype(np.intp) if every else np.searchsorted(codes.astype(column.dtype), column)
         index = index * len(codes) + found
-    grid = np.unravel_index(np.arange(number), [len(codes) for codes in values])
-    codes = np.stack([each[places_] for each, places_ in zip(values, grid, strict=True)], axis=1)
-    cells = selection.cells_of(places, codes)
+    cells = selection.cells_of(places, every_group)
     sums = published.sums(rows, index, number=number)
     some = np.flatnonzero(cells > 0)
-    return Groups(codes[some], cells[some], sums.taken(some), len(some))
+    return Groups(every_group[some], cells[some], sums.taken(some), len(some))
 
 
 def published_groups(published: PublishedRows, selection: Selection, places: Sequence[int]) -> Groups:

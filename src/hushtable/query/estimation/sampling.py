@@ -16,6 +16,8 @@ Cost: a few operations on arrays. Gamma quantiles by the cube of Wilson and Hilf
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -25,12 +27,21 @@ Array = NDArray[np.float64]
 _EVENT = 0.75  # of one more event: 1 is strict, 1/2 is the limit of Jeffreys
 
 
+class Sampled(NamedTuple):
+    """The sampled rows of one sign, in size: the sum of weights, of the counts, and its variance."""
+
+    total: Array
+    seen: Array
+    variance: Array
+
+
 def reach(
-    total: Array, seen: Array, variance: Array, absent: Array, *, threshold: float, chance: float
+    total: Array, seen: Array, variance: Array, absent: Array, *, threshold: Array | float, chance: float
 ) -> tuple[Array, Array]:
     """Return how far below and above `total`, a sum of sampled counts of one sign, the true sum may lie.
 
     It is never below the counts that were `seen`, and each of so many `absent` cells is below the threshold.
+    Where rows enter with factors, the threshold is that of the largest factor.
     """
     deviations = normal_reach(chance)
     mean, spread = total / threshold, variance / threshold / threshold  # in events, which cannot overflow

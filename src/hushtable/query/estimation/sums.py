@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.domain.domain import Domain
+from hushtable.query.estimation.sampling import Sampled
 from hushtable.release.terms import Terms
 
 Array = NDArray[np.float64]
@@ -40,14 +41,14 @@ class Sums:
     reached: Array  # estimated number of cells that reached the cutoff, sampled away or not
 
     @property
-    def up_variance(self) -> Array:
-        """The estimated variance of `up`: a count v stands for threshold/v ones, each of them kept or not."""
-        return np.maximum(self.threshold * (self.up - self.up_seen), 0)
+    def sampled(self) -> tuple[Sampled, Sampled]:
+        """The sampled rows above 0, and those below.
 
-    @property
-    def down_variance(self) -> Array:
-        """The estimated variance of `down`."""
-        return np.maximum(self.threshold * (self.down - self.down_seen), 0)
+        A count v stands for threshold/v ones, each of them kept or not: so their variance is estimated.
+        """
+        up = np.maximum(self.threshold * (self.up - self.up_seen), 0)
+        down = np.maximum(self.threshold * (self.down - self.down_seen), 0)
+        return Sampled(self.up, self.up_seen, up), Sampled(self.down, self.down_seen, down)
 
     @property
     def seen(self) -> Array:
@@ -57,7 +58,8 @@ class Sums:
     @property
     def variance(self) -> Array:
         """The estimated variance of the weight, by sampling alone."""
-        return self.up_variance + self.down_variance
+        up, down = self.sampled
+        return up.variance + down.variance
 
     def taken(self, places: NDArray[np.intp]) -> Sums:
         """Return the sums of some groups."""

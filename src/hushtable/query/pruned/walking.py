@@ -1,0 +1,115 @@
+r"""Sums over the cells of questions, from a fitted tree, with their variances.
+
+A question covers a node wholly, not at all, or in part. Only nodes in part are walked into. Let a child c of
+such a node have the estimate z and variance v from below (`structures.fitting`), and let the answer within c
+be alpha T_c and a rest of variance R: 1 and 0 if it is covered, 0 and 0 if not; the covered share and the
+unevenness of an absent child, if that is covered in part. Given the count T of their parent, children vary
+around their shares of it, so that within the parent
+
+    alpha = sum alpha_c v_c / sum v_c      R = sum R_c + sum alpha_c^2 v_c - (sum alpha_c v_c)^2 / sum v_c.
+
+At the root, the variance of the answer is alpha^2 v + R. Where an absent child has its cells is not known:
+half of what it would be if they were all in one place is taken for its unevenness.
+
+Promise: the estimate is the sum of own masses, each times the covered share of the cells that it lies in.
+Cost: `branching` boxes for each group and each node that the group covers in part.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.query.pruned.coverage import Array, Coverage, Places
+from hushtable.structures.branching import BranchingTree
+from hushtable.structures.fitting import Fit, Level
+
+_UNEVEN = 0.5
+
+
+class _Step(NamedTuple):
+    """The children of the nodes that groups cover in part, on one level."""
+
+    parents: Places  # places among the pairs of group and node that were walked into
+    shares: Array  # covered, from 0 to 1
+    sizes: Array  # cells, as a part of a whole child's
+    rows: Places  # their places in the level, -1 if they are not kept
+    inside: Places  # which of them are walked into
+
+
+def walked(tree: BranchingTree, fit: Fit, coverage: Coverage) -> tuple[Array, Array]:
+    """Return the estimate for each group, and its variance."""
+    groups = np.arange(coverage.number)
+    rows = np.zeros(coverage.number, dtype=np.intp)
+    value = np.zeros(coverage.number)
+    steps: list[_Step] = []
+    for level in range(tree.levels - 1):
+        above, below = fit.levels[level], fit.levels[level + 1]
+        step, owners = _step(tree, level, above, below, coverage, groups, rows)
+        kept = step.rows >= 0
+        density = fit.own[level][rows] / np.maximum(above.absent[rows], 1e-300)
+        masses = density[step.parents] * step.sizes
+        masses[kept] = fit.masses[level + 1][step.rows[kept]]
+        counted = ~kept | (step.shares >= 1)
+        value += np.bincount(
+            owners[counted], weights=(masses * step.shares)[counted], minlength=coverage.number
+        )
+        steps.append(step)
+        groups, rows = owners[step.inside], step.rows[step.inside]
+    alpha, rest = np.zeros(0), np.zeros(0)
+    for level in reversed(range(tree.levels - 1)):
+        alpha, rest = _climbed(fit.levels[level], steps[level], alpha, rest)
+    root = fit.levels[0].estimates.variances[0]
+    if tree.levels == 1:
+        starts, stops = tree.addresses.boxes(np.zeros(1, dtype=np.int64), tree.shifts[0])
+        share = coverage.cells(groups, np.repeat(starts, groups.size, 0), np.repeat(stops, groups.size, 0))
+        return share * fit.masses[0][0], share * root
+    return value, alpha**2 * root + rest
+
+
+def _step(
+    tree: BranchingTree,
+    level: int,
+    above: Level,
+    below: Level,
+    coverage: Coverage,
+    groups: Places,
+    rows: Places,
+) -> tuple[_Step, Places]:
+    """Look at all children of the nodes at `rows`, for the group beside each."""
+    prefixes, real = tree.children(above.prefixes[rows], level)
+    parents = real // tree.width(level)
+    prefixes, owners = prefixes[real], groups[parents]
+    starts, stops = tree.addresses.boxes(prefixes, tree.shifts[level + 1])
+    cells = np.prod((stops - starts).astype(np.float64), axis=1)
+    shares = coverage.cells(owners, starts, stops) / cells
+    places = np.searchsorted(below.prefixes, prefixes)
+    same = np.zeros(prefixes.size, dtype=np.bool_)
+    if below.prefixes.size:
+        same = below.prefixes.take(places, mode="clip") == prefixes
+    found: NDArray[np.intp] = np.where(same, places, -1)
+    inside = np.flatnonzero(same & (shares > 0) & (shares < 1))
+    return _Step(parents, shares, cells / above.child_cells, found, inside), owners
+
+
+def _climbed(above: Level, step: _Step, alpha: Array, rest: Array) -> tuple[Array, Array]:
+    """Return what the answer within each parent is, from what it is within the children walked into."""
+    kept = step.rows >= 0
+    mean, variance = above.absent_child
+    variances = step.sizes * variance
+    variances[kept] = above.children.variances[step.rows[kept]]
+    shares = step.shares
+    uneven = _UNEVEN * step.sizes * (variance + mean**2) * shares * (1 - shares)
+    rests, alphas = np.where(kept, 0.0, uneven), shares.copy()
+    alphas[step.inside], rests[step.inside] = alpha, rest
+    number = int(step.parents[-1]) + 1 if step.parents.size else 0
+
+    def sums(values: Array) -> Array:
+        return np.asarray(np.bincount(step.parents, weights=values, minlength=number), dtype=np.float64)
+
+    together = np.maximum(sums(variances), 1e-300)
+    shared = sums(alphas * variances)
+    among = np.maximum(sums(alphas**2 * variances) - shared**2 / together, 0.0)
+    return shared / together, sums(rests) + among
