@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -183,3 +184,29 @@ def test_a_file_that_is_no_release_is_refused(tmp_path: Path) -> None:
 
     with pytest.raises(ht.BadRelease, match=r"old\.parquet"):
         profile_like(tmp_path / "old.parquet")
+
+
+def test_a_profile_for_more_people_has_the_same_shape() -> None:
+    made = Profile(counts=[1, 5], cells=[30, 10], words="as in DC")
+    found = made.for_people(800)
+
+    assert found.people == pytest.approx(800)
+    assert found.cells.tolist() == [300, 100]
+    assert found.words == "as in DC, for 800 people"
+
+
+@pytest.mark.parametrize("people", [0, -3, float("nan"), 1e16, "9", True])
+def test_a_profile_for_no_number_of_people_is_refused(people: Any) -> None:
+    with pytest.raises(ht.BadPlan, match="people makes no sense"):
+        Profile(counts=[1], cells=[30], words="as in DC").for_people(people)
+
+
+def test_a_profile_made_of_a_profile_is_the_same() -> None:
+    """So that what a release records leads to the same plan."""
+    counts = np.random.default_rng(2).integers(1, 10**6, 5000)
+    made = Profile(counts=counts, cells=np.full(5000, 1 / 3), words="wide")
+    again = Profile(counts=made.counts, cells=made.cells, words=made.words)
+
+    assert made.counts.size > 150
+    assert again.counts.tolist() == made.counts.tolist()
+    assert again.cells.tolist() == made.cells.tolist()

@@ -48,7 +48,7 @@ class Rule:
     @property
     def biased(self) -> bool:
         """Whether sums over published rows miss something on average."""
-        return self.cutoff > 1 and not self.everything
+        return (self.cutoff > 1 or self.edge < 1) and not self.everything
 
 
 class Noise:

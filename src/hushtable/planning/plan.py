@@ -13,34 +13,34 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import exp, log
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from math import exp
+from typing import TYPE_CHECKING, Any, Literal
 
 from hushtable.domain.domain import Domain
 from hushtable.domain.measure import Measure, Unit
-from hushtable.errors import BadMethod, BadNumber, BadPlan, UnreviewedDomain
+from hushtable.errors import BadChoice, BadMethod, BadNumber, BadPlan, UnreviewedDomain
 from hushtable.exact.rationals import Rational, as_fraction, as_positive, as_rate
 from hushtable.methods.settings import Everything, Filter, FilterPriority, Method, Priority, Threshold
-from hushtable.planning.predictions import Prediction, Predictor, Setting, score
-from hushtable.planning.profile import Profile
+from hushtable.planning.choosing import CUTOFFS, best_cutoff, curve, recommended
+from hushtable.planning.judging import CLEARLY, Judgement
+from hushtable.planning.predictions import Prediction, Predictor, Setting
+from hushtable.planning.profile import LARGEST_DOMAIN, Profile
 from hushtable.planning.reading import profile_like, read_profile
-from hushtable.planning.wording import name_of, options_of, percent, text_of
+from hushtable.planning.rollups import Ladder, Rollup, ladders, rollups
+from hushtable.planning.trees import fits_a_tree, predict_tree
+from hushtable.planning.wording import name_of, options_of, percent, text_of, tree_name
+from hushtable.structures.settings import Cells, Structure, Tree
 
 if TYPE_CHECKING:
     from hushtable.planning.sweep import Sweep
 
+PLAN_RULE = "plan-1"  # the name and version of what is recommended, as a release records it
+
 _SIZES = (100, 1000, 10_000, 100_000, 1_000_000)
 _MOST_CELLS = 10**6  # up to which noise on every cell is a choice
-_CLEARLY = 0.9  # errors of so much of another's are better
-_ALIKE = 1.02  # errors within this factor are the same; then more rows are better
-_HALF, _NEARLY = 0.5, 0.9
+_AS_GOOD = 1.05  # errors within this factor are as good: no assumption is so close
 _FITS = 1.05  # of the size: more rows than that were not asked for
-_FEWER = 0.95
-_CUTOFFS = 24
-_POINTS = 12  # of the curve
-_LARGEST_DOMAIN = 10**300  # beyond which floats do not count
+_CELLS = Cells()
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -49,7 +49,7 @@ class Plan:
 
     >>> import hushtable as ht
     >>> ht.Plan.worth.__doc__
-    'Whether the recommended release answers clearly better than 0, or its noisy total alone, would.'
+    'Whether rows are mostly real, and answer clearly better than 0, or the noisy total alone, would.'
     """
 
     title: str
@@ -65,6 +65,7 @@ class Plan:
     curve: dict[int, float]  # the chance that a cell of so many is published by the recommended one
     zero_errors: dict[int, float]  # of answering 0, for sets of so many cells
     total_errors: dict[int, float] | None  # of the noisy total alone, spread evenly, if it is bought
+    ladders: tuple[Ladder, ...] = ()  # the levels of each attribute, from the planned one on
 
     def __repr__(self) -> str:
         return text_of(self)
@@ -76,20 +77,114 @@ class Plan:
 
     @property
     def worth(self) -> bool:
-        """Whether the recommended release answers clearly better than 0, or its noisy total alone, would."""
-        return max(self.against_zero, self.against_total or 0.0) < _CLEARLY
+        """Whether rows are mostly real, and answer clearly better than 0, or the noisy total alone, would."""
+        return self.judgement.worth
 
     @property
     def against_zero(self) -> float:
         """The errors of the recommended release, as a multiple of those of answering 0."""
-        return exp(self.recommended.score)
+        return self.judgement.against_zero
 
     @property
     def against_total(self) -> float | None:
         """The same as a multiple of those of the noisy total alone, if it is bought."""
-        if self.total_errors is None:
+        return self.judgement.against_total
+
+    @cached_property
+    def judgement(self) -> Judgement:
+        """What speaks for and against the recommended release."""
+        return self._judged(self.recommended)
+
+    def judge(self, method: Method, structure: Structure = _CELLS) -> Judgement:
+        """Say what speaks for and against a release by another method, or by one of those predicted.
+
+        ==============================  ==============================================================
+        method                          result
+        ==============================  ==============================================================
+        two-sided, by cutoff or size    its `prediction`, `wasted`, `warnings`, `worth`
+        one-sided                       `BadChoice`: a plan does not know it
+        a filter, of an `ht.Tree`       the same; errors are those of ranges, beside answering 0 alone
+        ==============================  ==============================================================
+        """
+        if not isinstance(structure, Cells):
+            return self._judged_tree(self._predicted_tree(method, structure))
+        known = (each for each in self.predictions if each.method == method)
+        sizes = list(self.zero_errors)
+        return self._judged(next(known, None) or self._predictor.predict(method, sizes=sizes))
+
+    @cached_property
+    def tree(self) -> Prediction | None:
+        """What to expect of a pruned tree of this size, for ranges; None if the cells make no line."""
+        if not fits_a_tree(self.cells_total):
             return None
-        return exp(self.recommended.score - score(self.total_errors, self.zero_errors))
+        return self._predicted_tree(Filter(size=self.size, two_sided=False), Tree())
+
+    @property
+    def structure(self) -> Literal["cells", "tree"]:
+        """What to publish for sums over ranges: a tree where it is clearly better than cells."""
+        if self.tree is None or self._judged_tree(self.tree).wasted:
+            return "cells"
+        return "tree" if (self.against_cells or 1.0) < CLEARLY else "cells"
+
+    @property
+    def against_cells(self) -> float | None:
+        """The errors of the tree over ranges, as a multiple of those of the recommended cells."""
+        return None if self.tree is None else exp(self.tree.score - self.recommended.score)
+
+    def _predicted_tree(self, method: Method, structure: Structure) -> Prediction:
+        if not isinstance(structure, Tree) or not isinstance(method, Filter):
+            fact = "of structures, a plan knows trees that a filter prunes"
+            raise BadChoice(fact, "Take 'tree', publish cells, or leave the plan and what it assumes out.")
+        return predict_tree(
+            self.profile,
+            structure,
+            method,
+            cells_total=self.cells_total,
+            rate=self.epsilon / self.sensitivity,
+            domain_bytes=self.domain_bytes,
+            sizes=list(self.zero_errors),
+        )
+
+    def _judged_tree(self, prediction: Prediction) -> Judgement:
+        return Judgement(
+            prediction=prediction, cells_total=self.cells_total, size=self.size, total_errors=None
+        )
+
+    def _judged(self, prediction: Prediction) -> Judgement:
+        return Judgement(
+            prediction=prediction,
+            cells_total=self.cells_total,
+            size=self.size,
+            total_errors=self.total_errors,
+        )
+
+    @property
+    def _predictor(self) -> Predictor:
+        total_rate = self.total_epsilon / self.sensitivity if self.total_epsilon else None
+        return Predictor(
+            self.profile,
+            Setting(
+                cells_total=self.cells_total,
+                rate=self.rate,
+                total_rate=total_rate,
+                domain_bytes=self.domain_bytes,
+            ),
+        )
+
+    @property
+    def cutoff(self) -> int:
+        """The cutoff that a filter-priority sample should have."""
+        return next(each.cutoff for each in self.predictions if isinstance(each.method, FilterPriority))
+
+    @cached_property
+    def rollups(self) -> tuple[Rollup, ...]:
+        """What releases at coarser levels would be worth, from the most cells to the fewest."""
+        return rollups(self)
+
+    @property
+    def useful_from(self) -> Rollup | None:
+        """The roll-up with the most cells that is worth its epsilon, if there is one."""
+        return next((each for each in self.rollups if each.worth), None)
 
     @property
     def delta(self) -> float:
@@ -107,31 +202,20 @@ class Plan:
             return f"none of these. Even the errors of {name_of(best)} would be {compared}."
         return (
             f"{name_of(best)}. Of the summaries of this size with mostly real rows "
-            f"({percent(best.real_share)} here) it has the smallest errors: on average {compared}."
+            f"({percent(best.real_share)} here) none is clearly better: on average, errors are {compared}."
         )
 
-    @cached_property
+    @property
     def warnings(self) -> tuple[str, ...]:
-        """What speaks against the recommended release."""
-        best, said = self.recommended, []
-        if best.real_share < _HALF:
-            share = percent(best.real_share)
-            said.append(f"only {share} of the rows would be real; the others are noise on empty cells")
-        if self.against_zero >= _CLEARLY:
-            share = percent(self.against_zero)
-            said.append(f"errors would be {share} of those of answering 0, so nothing is gained")
-        if self.against_total is not None and self.against_total >= _CLEARLY:
-            share = percent(self.against_total)
-            said.append(
-                f"errors would be {share} of those of the noisy total alone: the rows add little to it"
-            )
-        if self.size > self.cells_total:
-            said.append(f"a size of {self.size:,} is more than the {self.cells_total:,} cells there are")
-        elif best.rows < _FEWER * self.size:
-            said.append(f"about {best.rows:,.0f} rows are expected, fewer than the size of {self.size:,}")
-        if not self.worth:
-            said.append("larger cells (fewer attributes, coarser levels), more epsilon or more rows may help")
-        return tuple(said)
+        """What speaks against the recommended release, and what to do."""
+        return self.judgement.warnings + (() if self.worth else (self.advice,))
+
+    @property
+    def advice(self) -> str:
+        """What may make a release better."""
+        if (found := self.useful_from) is not None:
+            return f"coarser levels help, from {found.options} on"
+        return "larger cells (fewer attributes, coarser levels), more epsilon or more rows may help"
 
     @property
     def options(self) -> str:
@@ -162,6 +246,10 @@ class Plan:
             "delta": self.delta,
             "worth": self.worth,
             "warnings": list(self.warnings),
+            "rollups": [asdict(each) | {"options": each.options} for each in self.rollups],
+            "tree": None if self.tree is None else _as_dict(self.tree) | {"name": tree_name(self.tree)},
+            "against_cells": self.against_cells,
+            "structure": self.structure,
         }
 
     def sweep(self) -> Sweep:
@@ -212,11 +300,13 @@ def plan(
     >>> found.worth
     True
     """
-    declared = domain if isinstance(domain, Domain) else Domain.load(domain)
-    declared = declared if level is None else declared.at(level)
+    finest = domain if isinstance(domain, Domain) else Domain.load(domain)
+    declared = finest if level is None else finest.at(level)
     if not declared.reviewed:
         raise UnreviewedDomain(declared.title)
-    if declared.cells_total > _LARGEST_DOMAIN:
+    if declared.cells_total == 1:
+        raise BadPlan("the domain has a single cell", "Its noisy count is all there is to publish.")
+    if declared.cells_total > LARGEST_DOMAIN:
         raise BadPlan("the domain has more than 10^300 cells", "Declare fewer attributes, or coarser ones.")
     whole = as_positive(epsilon, name="epsilon", hint="Typical values lie between 0.01 and 10.")
     share = as_fraction(total_share, name="total_share")
@@ -233,6 +323,7 @@ def plan(
         size=Priority(size=size).size,  # checked
         domain_bytes=len(json.dumps(declared.to_dict(), ensure_ascii=False).encode()),
         profile=_assumed((expect_cells, expect_mean, expect_sd), profile, like),
+        ladders=ladders(finest, level or {}),
     )
 
 
@@ -272,8 +363,10 @@ def planned(
     size: int,
     domain_bytes: int,
     profile: Profile,
+    ladders: tuple[Ladder, ...] = (),
+    cutoffs: int = CUTOFFS,
 ) -> Plan:
-    """Return the plan for a release of `size` rows."""
+    """Return the plan for a release of `size` rows; fewer `cutoffs` are quicker."""
     if profile.occupied > cells_total * (1 + 1e-9):
         fact = f"{profile.occupied:,.0f} occupied cells are assumed, of {cells_total:,} there are"
         raise BadPlan(fact, "Assume fewer, or check the domain.")
@@ -286,13 +379,15 @@ def planned(
             domain_bytes=domain_bytes,
         ),
     )
-    sizes = [each for each in _SIZES if each <= cells_total / 2] or [max(1, cells_total // 2)]
+    sizes = set_sizes(cells_total)
     methods: list[Method] = [Filter(size=size), Threshold(size=size), Priority(size=size)]
     if cells_total <= _MOST_CELLS:
         methods.append(Everything())
     predictions = [predictor.predict(each, sizes=sizes) for each in methods]
-    predictions.insert(3, _best_cutoff(predictor, size, sizes, most=predictions[0].cutoff))
-    best = _recommended([each for each in predictions if each.rows <= _FITS * size])
+    most = predictions[0].cutoff
+    predictions.insert(3, best_cutoff(predictor, size, sizes, most=most, cutoffs=cutoffs))
+    # In this order: the largest of so many, and samples, follow the table as it is; a cutoff the assumption.
+    best = recommended([each for each in predictions if each.rows <= _FITS * size], _AS_GOOD)
     return Plan(
         title=title,
         cells_total=cells_total,
@@ -304,67 +399,16 @@ def planned(
         profile=profile,
         predictions=tuple(predictions),
         recommended=best,
-        curve=_curve(predictor, best.method),
+        curve=curve(predictor, best.method),
         zero_errors=predictor.truths(sizes),
         total_errors=predictor.total_errors(sizes),
+        ladders=ladders,
     )
 
 
-def _recommended(predictions: Sequence[Prediction], alike: float = 1.0) -> Prediction:
-    """Return the one with the least errors among those that publish something real; the first of those alike.
-
-    That is, of whose rows at least half are real, or nearly as many as can be; and that have one real row, or
-    nearly as much as can be.
-    """
-    share = _reachable(_HALF, [each.real_share for each in predictions])
-    rows = _reachable(1.0, [each.rows_real for each in predictions if each.real_share >= share])
-    fit = [each for each in predictions if each.real_share >= share and each.rows_real >= rows]
-    least = min(each.score for each in fit)
-    return next(each for each in fit if each.score <= least + log(alike))
-
-
-def _reachable(wanted: float, found: Sequence[float]) -> float:
-    """Return what is wanted if any reaches it, else nearly the most that is found."""
-    most = max(found)
-    return wanted if most >= wanted else _NEARLY * most
-
-
-def _best_cutoff(predictor: Predictor, size: int, sizes: Sequence[int], *, most: int) -> Prediction:
-    """Return the filter-priority sample with least errors, of cutoffs up to `most` or beyond the noise."""
-
-    def at(cutoffs: Sequence[int]) -> list[Prediction]:
-        return [predictor.predict(FilterPriority(cutoff=each, size=size), sizes=sizes) for each in cutoffs]
-
-    # From `silent` on, not even one empty cell is expected to pass.
-    silent = int(log(4 * predictor.table.cells_total) / predictor.noise.rate)
-    highest = max(4, silent, most)
-    grid = _spaced(np.geomspace(1, highest, _CUTOFFS))
-    coarse = at(grid)
-    near = grid.index(_recommended(coarse, _ALIKE).cutoff)
-    low, high = grid[max(near - 1, 0)], grid[min(near + 1, len(grid) - 1)]
-    fine = at([each for each in _spaced(np.linspace(low, high, _CUTOFFS // 2)) if each not in grid])
-    return _recommended(sorted([*coarse, *fine], key=lambda each: each.cutoff), _ALIKE)
-
-
-def _spaced(values: np.ndarray[Any, np.dtype[np.float64]]) -> list[int]:
-    return sorted({round(each) for each in values.tolist()})
-
-
-def _curve(predictor: Predictor, method: Method) -> dict[int, float]:
-    """Return the chance that a cell of so many is published, up to where it is nearly sure."""
-    most = 2 * int(predictor.profile.counts[-1])
-    low, high = 0, 1
-    while high < most and predictor.chances(method, np.array([float(high)]))[0] < 0.99:
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        short = predictor.chances(method, np.array([float(middle)]))[0] < 0.99
-        low, high = (middle, high) if short else (low, middle)
-    steps = (digit * 10**power for power in range(20) for digit in (1, 2, 5))
-    step = next(each for each in steps if high <= _POINTS * each)
-    counts = np.arange(step, high + step, step, dtype=np.float64)
-    chances = predictor.chances(method, counts)
-    return {int(count): float(chance) for count, chance in zip(counts, chances, strict=True)}
+def set_sizes(cells_total: int) -> list[int]:
+    """Return for sets of how many cells errors are predicted: up to half of all."""
+    return [each for each in _SIZES if each <= cells_total / 2] or [max(1, cells_total // 2)]
 
 
 def _as_dict(prediction: Prediction) -> dict[str, Any]:

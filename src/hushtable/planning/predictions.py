@@ -14,8 +14,16 @@ from math import ceil, log, log2, sqrt
 
 import numpy as np
 
-from hushtable.errors import InternalError
-from hushtable.methods.settings import Everything, Filter, FilterPriority, Method, Priority, Threshold
+from hushtable.errors import BadChoice
+from hushtable.methods.settings import (
+    Everything,
+    Filter,
+    FilterPriority,
+    FilterThreshold,
+    Method,
+    Priority,
+    Threshold,
+)
 from hushtable.planning.moments import Array, Noise, Outcomes, Rule
 from hushtable.planning.profile import Profile
 from hushtable.planning.sums import Answer, Cells
@@ -23,7 +31,7 @@ from hushtable.planning.sums import Answer, Cells
 _STEPS = 120
 _CLOSE = 1e-7
 _ALONE = 1e18  # a threshold that no count reaches
-_BYTES, _BYTES_A_ROW = 2_000, 1.0  # measured on releases of 10^2 to 10^6 rows; right within two fifths
+BYTES, _BYTES_A_ROW = 2_000, 1.0  # measured on releases of 10^2 to 10^6 rows; right within two fifths
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -102,7 +110,7 @@ class Predictor:
             suppressed=max(self.profile.occupied - float(rows[1:].sum()), 0.0),
             errors=self.table.mean_errors(found, answer, sizes),
             truths=self.truths(sizes),
-            bytes=_BYTES + self.setting.domain_bytes + all_rows * row_bytes,
+            bytes=BYTES + self.setting.domain_bytes + all_rows * row_bytes,
         )
 
     def truths(self, sizes: Sequence[int]) -> dict[int, float]:
@@ -138,9 +146,18 @@ class Predictor:
                 return Rule(threshold=float(threshold))
             case Threshold(size=int(size), two_sided=True):
                 # The size of a threshold sample is that of an empty table.
-                empty = Cells(np.zeros(1), np.array([self.table.cells_total]))
-                return self._sampled(1, size, empty)
-        raise InternalError(f"there is no prediction for {method!r}")
+                return self._sampled(1, size, self._empty)
+            case FilterThreshold(cutoff=Fraction() as cutoff, size=int(size), two_sided=True):
+                return self._sampled(_whole(cutoff), size, self._empty)
+            case FilterThreshold(cutoff=Fraction() as cutoff, threshold=Fraction() as level, two_sided=True):
+                return Rule(cutoff=_whole(cutoff), threshold=float(level))
+        fact = "a plan knows two-sided summaries only, and this one is one-sided"
+        raise BadChoice(fact, "Take a two-sided one, or publish without a plan.")
+
+    @property
+    def _empty(self) -> Cells:
+        """As many cells, all of them empty."""
+        return Cells(np.zeros(1), np.array([self.table.cells_total]))
 
     def _outcomes(self, rule: Rule) -> Outcomes:
         return Outcomes(self.table.counts, self.noise, rule)

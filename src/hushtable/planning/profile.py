@@ -17,9 +17,10 @@ from hushtable.errors import BadPlan, shown
 
 Array = NDArray[np.float64]
 
+LARGEST_DOMAIN = 10**300  # beyond which floats do not count
 LARGEST = 1e15  # of a count, so that floats hold it exactly; of cells, 10^300
 
-_MOST = 150  # different counts
+_MOST = 300  # different counts; where there are more, joined ones are half as many at first
 _WIDEST = 8.0  # standard deviations of a normal profile
 _HINT = "Give counts of 1 or more, and a number of cells for each."
 
@@ -62,6 +63,18 @@ class Profile:
         """The sum of all counts."""
         return float((self.counts * self.cells).sum())
 
+    def for_people(self, people: float) -> Profile:
+        """Return the same shape with so many people in all: of another region, but as many as yours has.
+
+        >>> Profile(counts=[1, 2], cells=[60, 20], words="as in DC").for_people(1000)
+        Profile(800 occupied cells with 1,000 in all: as in DC, for 1,000 people)
+        """
+        if not _is_number(people) or not 1 <= people <= LARGEST:
+            hint = f"Give a number from 1 to {LARGEST:g}."
+            raise BadPlan(f"a profile for {shown(people)} people makes no sense", hint)
+        cells = self.cells * (people / self.people)
+        return Profile(counts=self.counts, cells=cells, words=f"{self.words}, for {people:,.10g} people")
+
     @classmethod
     def normal(cls, *, cells: float, mean: float, sd: float) -> Profile:
         """Return the profile of so many cells whose counts are normal, as whole numbers from 1 on.
@@ -80,7 +93,7 @@ class Profile:
         if sd == 0:
             return cls(counts=np.array([mean]), cells=np.array([cells]), words=words)
         first, last = max(1.0, round(mean - _WIDEST * sd)), round(mean + _WIDEST * sd) + 1.0
-        step = max(1.0, (last - first) // (2 * _MOST))
+        step = max(1.0, (last - first) // _MOST)
         counts = np.arange(first, last + step, step)
         edges = (np.append(counts, counts[-1] + step) - step / 2 - mean) / sd / sqrt(2)
         shares = np.diff([erf(edge) for edge in edges])  # what lies below 1 is left out
@@ -116,7 +129,7 @@ def _joined(counts: Array, cells: Array) -> tuple[Array, Array]:
     counts, places = np.unique(counts, return_inverse=True)
     cells = _added(places, cells)
     if counts.size > _MOST:
-        edges = np.geomspace(counts[0], counts[-1], _MOST)
+        edges = np.geomspace(counts[0], counts[-1], _MOST // 2)
         bins = np.unique(np.searchsorted(edges, counts), return_inverse=True)[1]
         together = _added(bins, cells)
         counts = _added(bins, cells * counts) / np.where(together > 0, together, 1.0)

@@ -16,7 +16,7 @@ import numpy as np
 
 from hushtable.errors import BadPlan, shown
 from hushtable.planning.moments import Noise
-from hushtable.planning.profile import LARGEST, Array, Profile
+from hushtable.planning.profile import LARGEST, LARGEST_DOMAIN, Array, Profile
 from hushtable.release.reading import read_head
 from hushtable.release.record import ReleaseFile
 
@@ -76,6 +76,11 @@ def profile_like(path: str | os.PathLike[str]) -> Profile:
     3. What the noisy total has beyond the rest lies below the cutoff: as much on each count from 1 on.
     """
     release = ReleaseFile(Path(path), read_head(Path(path)))
+    if release.terms.nodes is not None:
+        fact = f"{Path(path).name}: its rows are nodes of a structure, and a plan is about cells"
+        raise BadPlan(fact, "Take a release of cells, or state what you expect.")
+    if release.domain.cells_total > LARGEST_DOMAIN:
+        raise BadPlan(f"{Path(path).name}: its domain has more than 10^300 cells", "Take another release.")
     terms, total = release.terms, float(release.domain.cells_total)
     counts = np.sort(release.counts[release.counts > 0].astype(np.float64))
     cells = np.maximum(1.0, (terms.threshold or 0.0) / counts)

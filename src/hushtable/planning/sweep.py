@@ -71,6 +71,7 @@ def _at(plan: Plan, factor: Fraction, size: int) -> Plan:
         size=size,
         domain_bytes=plan.domain_bytes,
         profile=plan.profile,
+        ladders=plan.ladders,
     )
 
 

@@ -13,9 +13,18 @@ from math import exp, log10, sqrt
 from typing import TYPE_CHECKING
 
 from hushtable.domain.kinds import plain
-from hushtable.methods.settings import Everything, Filter, FilterPriority, Method, Priority, Threshold
+from hushtable.methods.settings import (
+    Everything,
+    Filter,
+    FilterPriority,
+    FilterThreshold,
+    Method,
+    Priority,
+    Threshold,
+)
 from hushtable.planning.moments import Noise
 from hushtable.planning.predictions import Prediction, score
+from hushtable.structures.settings import Tree
 
 if TYPE_CHECKING:
     from hushtable.planning.plan import Plan
@@ -39,6 +48,10 @@ def text_of(plan: Plan) -> str:
     ]
     if plan.worth:
         parts.append(f"To publish it: hushtable publish ... {plan.options}")
+    if plan.tree is not None:
+        parts.append(_ranges(plan, plan.tree))
+    if plan.rollups:
+        parts.append(_rollups(plan))
     if plan.warnings:
         parts.append("\n".join(paragraph(f"warning: {each}.") for each in plan.warnings))
     delta = (
@@ -92,6 +105,43 @@ def _errors(plan: Plan) -> str:
     return f"{first}\n\n{aligned(sums)}\n\n{second}\n\n{aligned(shares)}"
 
 
+def _ranges(plan: Plan, tree: Prediction) -> str:
+    """Return the errors over ranges, of cells and of a tree, and which of them to take."""
+    cells = plan.recommended
+    lines = [["ranges of so many cells", *map(number, tree.errors), "mean", "rows", "real"]]
+    for name, each in ((f"cells, {name_of(cells)}", cells), (tree_name(tree), tree)):
+        errors = (number(error) for error in each.errors.values())
+        rows = f"{each.rows:,.0f}", percent(each.real_share)
+        lines.append([name, *errors, percent(exp(each.score)), *rows])
+    said = "Error to expect, in size, for sums over ranges in the order of the attributes, if occupied cells "
+    said += "lie by chance; of cells, a range is then a set like any other (mean: as a share of what ranges "
+    said += "hold):"
+    share = f"{percent(plan.against_cells or 0)} of those of {name_of(cells)}"
+    taken = f"For ranges: cells. Errors of a tree would be {share}."
+    if plan.structure == "tree":
+        taken = f"For ranges: a tree, by --structure tree --size {plan.size}. Its errors are {share}."
+    elif plan.judge(tree.method, Tree()).wasted:
+        taken = f"{taken[:-1]}, and {percent(tree.real_share)} of its rows would be real."
+    return f"{paragraph(said)}\n\n{aligned(lines)}\n\n{paragraph(taken)}"
+
+
+def _rollups(plan: Plan) -> str:
+    """Return what coarser levels would be worth; where that matters, with what it rests on."""
+    lines = [["coarser levels", "cells", "rows", "real", "of 0", "of total", "worth it"]]
+    for each in plan.rollups:
+        amounts = number(each.cells_total), f"{each.rows:,.0f}"
+        total = "" if each.against_total is None else percent(each.against_total)
+        shares = percent(each.real_share), percent(each.against_zero), total
+        lines.append([each.options, *amounts, *shares, "yes" if each.worth else "no"])
+    if plan.worth:
+        return aligned(lines)
+    said = "At coarser levels, if occupied cells lie by chance: mean errors as a share of those of answering "
+    said += "0, and of the noisy total alone. Real tables cluster: their larger cells are fewer and fuller, "
+    said += "so that rows tell more beyond the total than is listed."
+    useful = "none of these" if plan.useful_from is None else plan.useful_from.options
+    return f"{paragraph(said)}\n\n{aligned(lines)}\n\nUseful from: {useful}"
+
+
 def name_of(prediction: Prediction) -> str:
     """Return a summary with the cutoff or threshold that it is expected to have."""
     cutoff, threshold = number(prediction.cutoff), number(prediction.threshold)
@@ -102,10 +152,17 @@ def name_of(prediction: Prediction) -> str:
             return f"filter from {cutoff}"
         case FilterPriority():
             return f"filter-priority from {cutoff}"
+        case FilterThreshold():
+            return f"filter-threshold from {cutoff}, threshold {threshold}"
         case Priority():
             return f"priority, threshold {threshold}"
         case _:
             return f"threshold {threshold}"
+
+
+def tree_name(prediction: Prediction) -> str:
+    """Return a tree with the cutoff that it is expected to have."""
+    return f"tree from {number(prediction.cutoff)}"
 
 
 def options_of(method: Method) -> str:
