@@ -29,6 +29,7 @@ from hushtable.errors import (
     TooManyRows,
     UnreviewedDomain,
     UnsafeEntropy,
+    WastedRelease,
 )
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from hushtable.query.cells.conditions import between
     from hushtable.query.estimation.estimate import Estimate
     from hushtable.query.release import Release, open
+    from hushtable.structures.settings import Dyadic, Haar, ProductDyadic, Tree
     from hushtable.summaries.summarize import summarize
     from hushtable.summaries.summary import Summary
     from hushtable.table.sparse import SparseTable
@@ -72,17 +74,20 @@ __all__ = [
     "BadTable",
     "BudgetExceeded",
     "Domain",
+    "Dyadic",
     "Estimate",
     "Everything",
     "Filter",
     "FilterPriority",
     "FilterThreshold",
+    "Haar",
     "HushtableError",
     "InternalError",
     "Ledger",
     "MissingPackage",
     "Plan",
     "Priority",
+    "ProductDyadic",
     "Profile",
     "Release",
     "SparseTable",
@@ -90,9 +95,11 @@ __all__ = [
     "Threshold",
     "TooManyCells",
     "TooManyRows",
+    "Tree",
     "Unit",
     "UnreviewedDomain",
     "UnsafeEntropy",
+    "WastedRelease",
     "__version__",
     "between",
     "count",
@@ -105,19 +112,23 @@ __all__ = [
 # Loaded on first use, so that `import hushtable` stays as quick as a look at the errors.
 _HOMES = {
     "Domain": "hushtable.domain.domain",
+    "Dyadic": "hushtable.structures.settings",
     "Estimate": "hushtable.query.estimation.estimate",
     "Everything": "hushtable.methods.settings",
     "Filter": "hushtable.methods.settings",
     "FilterPriority": "hushtable.methods.settings",
     "FilterThreshold": "hushtable.methods.settings",
+    "Haar": "hushtable.structures.settings",
     "Ledger": "hushtable.ledger.ledger",
     "Plan": "hushtable.planning.plan",
     "Priority": "hushtable.methods.settings",
+    "ProductDyadic": "hushtable.structures.settings",
     "Profile": "hushtable.planning.profile",
     "Release": "hushtable.query.release",
     "SparseTable": "hushtable.table.sparse",
     "Summary": "hushtable.summaries.summary",
     "Threshold": "hushtable.methods.settings",
+    "Tree": "hushtable.structures.settings",
     "Unit": "hushtable.domain.measure",
     "between": "hushtable.query.cells.conditions",
     "count": "hushtable.engines.counting",

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from fractions import Fraction
 
 
@@ -303,7 +304,7 @@ class BadChoice(HushtableError, ValueError):
 
 
 class BadPlan(HushtableError, ValueError):
-    """What a plan assumes does not make sense, or the plan is not worth carrying out.
+    """What a plan assumes does not make sense.
 
     >>> import hushtable as ht
     >>> print(ht.BadPlan("a profile holds counts below 0", "Leave out empty cells."))
@@ -313,6 +314,25 @@ class BadPlan(HushtableError, ValueError):
     def __init__(self, fact: str, hint: str) -> None:
         self.fact, self.hint = fact, hint
         super().__init__(f"{fact}. {hint}")
+
+
+class WastedRelease(HushtableError, ValueError):
+    """A release would tell next to nothing for its epsilon, as public facts and assumptions say beforehand.
+
+    >>> import hushtable as ht
+    >>> print(ht.WastedRelease(["a size of 500 is more than the 300 cells there are"], "Ask for fewer rows."))
+    this release would be wasted, so nothing was read and nothing was charged:
+    a size of 500 is more than the 300 cells there are.
+    Ask for fewer rows. To publish it as it is: --anyway, or anyway=True in Python.
+    """
+
+    def __init__(self, reasons: Sequence[str], hint: str) -> None:
+        self.reasons, self.hint = tuple(reasons), hint
+        listed = "\n".join(f"{reason}." for reason in self.reasons)
+        super().__init__(
+            f"this release would be wasted, so nothing was read and nothing was charged:\n{listed}\n"
+            f"{hint} To publish it as it is: --anyway, or anyway=True in Python."
+        )
 
 
 class UnreviewedDomain(HushtableError, ValueError):

@@ -316,18 +316,21 @@ def run_line(line: str) -> None:
 
 
 def test_the_examples_of_publish_run(folder: Path) -> None:
-    column = '[[attribute]]\nname = "x"\nintegers = { low = 0, high = 9 }\n'
+    column = '[[attribute]]\nname = "x"\nintegers = { low = 0, high = 999999 }\n'
     for name in ("commute", "visits"):
         (folder / f"{name}.toml").write_text(column)
-    blocks = 'categories = { values = ["011", "012", "021"], levels = { tract = 2 } }'
+    codes = [f"{block:05}" for block in range(60_000)]
+    blocks = f"categories = {{ values = {codes}, levels = {{ tract = 4 }} }}"
     (folder / "blocks.toml").write_text(f'[[attribute]]\nname = "home"\n{blocks}\n')
-    pq.write_table(pa.table({"x": [1, 2, 3], "home": ["011", "012", "021"]}), "commute.parquet")
+    homes = pa.table({"x": [each % 20 for each in range(40_000)], "home": codes[:40_000]})
+    pq.write_table(homes, "commute.parquet")
     (folder / "visits.csv").write_text("person_id,x\n1,2\n1,3\n")
+    ht.publish(homes, domain="commute.toml", epsilon=1, size=100, output="commute-2023.parquet")
     ht.Ledger.create("commuters.ledger", epsilon=1, about="commuters")
 
     found = examples("publish")
 
-    assert len(found) == 3
+    assert len(found) == 6
     for line in found:
         run_line(line)
 
@@ -360,7 +363,7 @@ def test_the_first_steps_run(folder: Path) -> None:
         run_line(line)
 
 
-@pytest.mark.parametrize("page", ["tutorial/first-release.md", "how-to/publish.md"])
+@pytest.mark.parametrize("page", ["tutorial/first-release.md", "how-to/plan.md", "how-to/publish.md"])
 def test_the_commands_of_the_pages_run(page: str, folder: Path) -> None:
     """The first Python on a page makes its files, TOML is the domain file, and commands run in order."""
     story = list(fences((DOCS / page).read_text(encoding="utf-8")))
@@ -423,7 +426,7 @@ def test_levels_reach_the_release(folder: Path) -> None:
     (folder / "grid.toml").write_text(LEVELS)
     pq.write_table(pa.table({"x": [5, 70_000], "person": ["02", "13"]}), "grid.parquet")
 
-    done = run(*PUBLISH, "--level", "x=10000", "--level", "a=b=first")
+    done = run(*PUBLISH, "--size", "30", "--level", "x=10000", "--level", "a=b=first")
 
     assert done.exit_code == 0, done.stderr
     domain = ht.open("out.parquet").domain

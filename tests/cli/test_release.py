@@ -16,9 +16,22 @@ from hushtable.domain.attributes import Attribute, Categories, Integers
 from hushtable.domain.measure import Measure
 from hushtable.methods.settings import Method
 from hushtable.release.record import Terms
+from hushtable.structures.settings import Dyadic, Haar, Lifted, ProductDyadic
 from tests.cli.commands import run
 from tests.cli.terminals import run_on_terminal
-from tests.release.examples import METHODS, Rows, people, random_releases, rows, terms, write
+from tests.release.examples import (
+    METHODS,
+    STRUCTURES,
+    Rows,
+    all_nodes,
+    people,
+    random_releases,
+    random_tree_terms,
+    rows,
+    terms,
+    tree_terms,
+    write,
+)
 
 SHOWN = """\
 People
@@ -167,6 +180,43 @@ def test_summaries_in_words(method: Method, words: str) -> None:
     assert method_in_words(method) == words
 
 
+@pytest.mark.parametrize(
+    ("method", "words"),
+    [
+        (
+            ht.Filter(size=1000, two_sided=False),
+            "filter: the 1,000 nodes whose smallest noisy count on the way from the root is largest",
+        ),
+        (
+            ht.Filter(cutoff=20, two_sided=False),
+            "filter: all rows whose noisy count reaches 20, and so does that of every range around",
+        ),
+        (
+            ht.FilterThreshold(cutoff=20, threshold=1000, two_sided=False),
+            "filter-threshold: a sample of rows whose noisy count reaches 20, "
+            "and so does that of every range around, with threshold 1,000",
+        ),
+        (
+            ht.FilterPriority(cutoff=20, size=1, two_sided=False),
+            "filter-priority: at most 1 row whose noisy count reaches 20, "
+            "and so does that of every range around",
+        ),
+    ],
+)
+def test_summaries_of_consistent_trees_in_words(method: Method, words: str) -> None:
+    assert method_in_words(method, of="nodes", consistent=True) == words
+
+
+def test_a_consistent_tree_in_words(release: Path) -> None:
+    method = ht.FilterPriority(cutoff=20, size=50, two_sided=False)
+    made = tree_terms(Dyadic(consistent=True), method=method, threshold=0.0, rule=None)
+    replaced(release, made, all_nodes(made))
+    text = " ".join(shown().split())
+
+    assert "at most 50 rows whose noisy count reaches 20, and so does that of every range around" in text
+    assert "all rows that reach the cutoff with all ranges around them are there" in text
+
+
 def test_every_summary_has_words() -> None:
     assert all("Fraction" not in method_in_words(method) for method in METHODS)
 
@@ -241,7 +291,92 @@ def test_texts_of_a_release_do_not_reach_the_terminal_raw(release: Path) -> None
     assert "[bold]b[/bold]" in text
 
 
-@given(made=random_releases())
+TREE_SHOWN = """\
+Trips
+Each row is protected with epsilon = 0.1 (pure differential privacy, adding or
+removing one row); a person with k rows is protected with k times that epsilon.
+
+rows         44 of 44 nodes
+structure    dyadic ranges over hour, home
+summary      filter: all rows whose noisy count reaches 20 in size
+cutoff       20: no row has a noisy count that is smaller in size
+noise        two-sided geometric, standard deviation 84.9, in every node
+epsilon      0.1, all of it for the nodes
+sensitivity  6: the most by which one unit changes all counts together
+made by      hushtable 0.1.0
+
+Declared public by the owner, like epsilon and the settings of the summary:
+
+attribute  values                 missing  outside
+──────────────────────────────────────────────────
+home       3 categories: n, s, e  dropped  dropped
+hour       integers 6 to 12       dropped  dropped
+
+counted      rows
+
+level  home  home_last  hour  hour_last  count  weight
+──────────────────────────────────────────────────────
+0      n     e          6     12            20      20
+1      n     n          6     11            21      21
+... 42 more
+
+`count` is the noisy count of a range, from its first to its last cell. Rows
+overlap: for sums, ask `hushtable query`.
+"""
+
+
+def test_a_tree_in_words_at_80_columns(release: Path) -> None:
+    made = tree_terms(Dyadic(order=["hour"]), rule=None)
+    replaced(release, made, all_nodes(made))
+
+    assert shown("--rows", "2") == TREE_SHOWN
+
+
+@pytest.mark.parametrize(
+    ("structure", "words"),
+    [
+        (Dyadic(consistent=True), ["consistent dyadic ranges over home, hour", "44 nodes", "range, from"]),
+        (Haar(order=["hour"]), ["Haar wavelets over hour, home", "21 nodes", "half of a range minus"]),
+        (ProductDyadic(), ["boxes of dyadic ranges over home, hour", "84 nodes", "of a box, from"]),
+    ],
+)
+def test_every_structure_has_words(structure: Lifted, words: list[str], release: Path) -> None:
+    made = tree_terms(structure)
+    replaced(release, made, all_nodes(made))
+
+    assert all(each in shown() for each in words)
+
+
+def test_everything_of_a_tree(release: Path) -> None:
+    made = tree_terms(Haar(), method=ht.Everything(), rule=None, cutoff=None)
+    replaced(release, made, all_nodes(made))
+
+    assert "summary      everything: all nodes\n" in shown()
+
+
+@pytest.mark.parametrize("structure", STRUCTURES, ids=repr)
+def test_a_tree_can_be_thinned_and_exported(structure: Lifted, release: Path) -> None:
+    made = tree_terms(structure)
+    replaced(release, made, all_nodes(made))
+
+    assert run("thin", release, "--size", "5", "--output", "few.parquet").stdout == "few.parquet: 5 rows.\n"
+    assert len(ht.open("few.parquet")) == 5
+    assert run("export", "few.parquet", "-o", "few.csv").stdout == "few.csv: 5 rows.\n"
+    assert "home_last_label" in Path("few.csv").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("structure", [Dyadic(), ProductDyadic()], ids=repr)
+def test_both_ends_of_a_range_are_shown_as_values(structure: Lifted, release: Path) -> None:
+    zone = ht.Domain(attributes=tuple(Attribute(name=x, values=Integers(low=0, high=9999)) for x in "xy"))
+    made = tree_terms(structure, zone)
+    replaced(release, made, rows(made, np.zeros((1, len(made.space.shape)), np.int64), np.array([1234])))
+
+    said = run("sql", release, "SELECT x_last, count FROM release").stdout.split()
+
+    assert said[-2:] == ["9999", "1,234"]
+
+
+@given(made=random_releases() | random_releases(random_tree_terms()))
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_release_can_be_shown(made: tuple[Terms, Rows], release: Path) -> None:
     replaced(release, *made)

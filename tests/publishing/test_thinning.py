@@ -15,7 +15,18 @@ from hushtable.domain.attributes import Attribute, Integers
 from hushtable.methods.settings import Method
 from hushtable.publishing.thinning import thin, thinned_method
 from hushtable.release.layout import weights_of
-from tests.release.examples import METHODS, rows, terms, write
+from hushtable.structures.settings import Dyadic, Lifted
+from tests.release.examples import (
+    METHODS,
+    STRUCTURES,
+    TRIPS_DOMAIN,
+    all_nodes,
+    go_together,
+    rows,
+    terms,
+    tree_terms,
+    write,
+)
 
 LINE = ht.Domain(title="Line", attributes=(Attribute(name="x", values=Integers(low=0, high=999)),))
 
@@ -114,6 +125,69 @@ def test_every_summary_can_be_thinned(method: Method, tmp_path: Path) -> None:
     assert few.epsilon == release.epsilon
     assert few.guarantee == release.guarantee
     assert few.domain == release.domain
+
+
+TREES = [
+    (structure, method)
+    for structure in STRUCTURES
+    for method in METHODS
+    if go_together(structure, method, TRIPS_DOMAIN)
+]
+
+
+@pytest.mark.parametrize(("structure", "method"), TREES, ids=repr)
+def test_every_tree_can_be_thinned(structure: Lifted, method: Method, tmp_path: Path) -> None:
+    sampled = not isinstance(method, ht.Everything | ht.Filter)
+    made = tree_terms(structure, method=method, threshold=100.0 if sampled else None)
+    whole = all_nodes(made)
+    whole = rows(made, whole.codes, whole.counts[::-1].copy())  # so that a node is above those in it
+    write(tmp_path / "all.parquet", made, whole)
+
+    few = thinned(ht.open(tmp_path / "all.parquet"), 7)
+
+    assert len(few) == 7
+    assert few.summary == thinned_method(method, 7)
+    assert few.cutoff is not None
+    assert few.cutoff <= np.abs(few.counts).min()
+    assert few.terms.structure == structure
+    assert few.terms.sensitivity == made.sensitivity
+    published = {tuple(code): count for code, count in zip(whole.codes.tolist(), whole.counts, strict=True)}
+    assert [published[tuple(code)] for code in few.codes.tolist()] == few.counts.tolist()
+    assert np.array_equal(few.weights, weights_of(few.counts, few.threshold))
+
+
+def test_a_filtered_tree_keeps_the_largest_nodes(tmp_path: Path) -> None:
+    made = tree_terms(Dyadic())
+    write(tmp_path / "all.parquet", made, all_nodes(made))
+
+    few = thinned(ht.open(tmp_path / "all.parquet"), 3)
+
+    assert few.codes.tolist() == [[41], [42], [43]]
+    assert (few.counts.tolist(), few.cutoff) == ([61, 62, 63], 61.0)
+
+
+def test_a_consistent_tree_stays_consistent(tmp_path: Path) -> None:
+    """The root has 50, its children 40 and 90; the children of the first 95 and 21, that of the second 30."""
+    made = tree_terms(Dyadic(consistent=True))
+    nodes = np.array([[0], [1], [2], [3], [4], [5]])
+    write(tmp_path / "all.parquet", made, rows(made, nodes, np.array([50, 40, 90, 95, 21, 30])))
+    release = ht.open(tmp_path / "all.parquet")
+
+    kept = {
+        size: (few.codes[:, 0].tolist(), few.cutoff)
+        for size in range(1, 7)
+        for few in [thinned(release, size)]
+    }
+
+    # By the smallest count on the path from the root: 50, 40, 50, 40, 21, 30; of equal ones the upper first.
+    assert kept == {
+        1: ([0], 50.0),
+        2: ([0, 2], 50.0),
+        3: ([0, 1, 2], 40.0),
+        4: ([0, 1, 2, 3], 40.0),
+        5: ([0, 1, 2, 3, 5], 30.0),
+        6: ([0, 1, 2, 3, 4, 5], 20.0),
+    }
 
 
 @pytest.mark.parametrize("nonnegative", [False, True])

@@ -1,4 +1,4 @@
-"""The options that say what is read and counted, shared by the commands that read rows."""
+"""The options that several commands share: what is read and counted, what it may cost, what is assumed."""
 
 from __future__ import annotations
 
@@ -48,21 +48,42 @@ Levels: TypeAlias = Annotated[
         "--level", metavar="NAME=LEVEL", help="A coarser level of an attribute; one --level for each."
     ),
 ]
+Epsilon: TypeAlias = Annotated[str, typer.Option(metavar="E", help="What it may cost: 0.1, or exactly 1/10.")]
+TotalShare: TypeAlias = Annotated[
+    str, typer.Option(metavar="SHARE", help="The share of epsilon for a noisy total; 0 for none.")
+]
+ExpectCells: TypeAlias = Annotated[
+    float | None, typer.Option(metavar="N", help="Assume so many occupied cells,")
+]
+ExpectMean: TypeAlias = Annotated[float | None, typer.Option(metavar="M", help="with counts of this mean")]
+ExpectSd: TypeAlias = Annotated[float | None, typer.Option(metavar="S", help="and this standard deviation.")]
+ProfileFile: TypeAlias = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Or assume the counts of a CSV file: count,cells.")
+]
+LikeFile: TypeAlias = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Or assume those of an older public release.")
+]
 
 
 def loaded(file: Path, levels: list[str] | None) -> Domain:
     """Return the domain of a file, with attributes at the levels of the options."""
     from hushtable.domain.domain import Domain
 
+    chosen = levels_of(levels)  # wrong usage is told before the file is read
+    return Domain.load(file).at(chosen)
+
+
+def levels_of(options: list[str] | None) -> dict[str, str]:
+    """Return the level of each attribute that the options name."""
     chosen: dict[str, str] = {}
-    for said in levels or ():
+    for said in options or ():
         name, equals, level = said.rpartition("=")  # a name may have a `=` in it, a level has none
         if not equals or not name or not level:
             raise typer.BadParameter(f"--level {said!r} is not of the form NAME=LEVEL, as in home=tract.")
         if name in chosen:
             raise typer.BadParameter(f"--level names {name!r} twice. Give one level for each attribute.")
         chosen[name] = level
-    return Domain.load(file).at(chosen)
+    return chosen
 
 
 def measured(

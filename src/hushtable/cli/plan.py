@@ -11,11 +11,18 @@ from hushtable.cli.options import (
     Clamp,
     CountColumn,
     DomainFile,
+    Epsilon,
+    ExpectCells,
+    ExpectMean,
+    ExpectSd,
     Levels,
+    LikeFile,
     MaxRows,
+    ProfileFile,
     SumColumn,
+    TotalShare,
     UnitColumn,
-    loaded,
+    levels_of,
     measured,
 )
 from hushtable.cli.release import Overwrite
@@ -23,28 +30,20 @@ from hushtable.cli.release import Overwrite
 
 def plan(
     domain: DomainFile,
-    epsilon: Annotated[str, typer.Option(metavar="E", help="What it may cost: 0.1, or exactly 1/10.")],
+    epsilon: Epsilon,
     size: Annotated[int, typer.Option(metavar="N", help="How many rows to publish.")],
-    expect_cells: Annotated[
-        float | None, typer.Option(metavar="N", help="Assume so many occupied cells,")
-    ] = None,
-    expect_mean: Annotated[float | None, typer.Option(metavar="M", help="with counts of this mean")] = None,
-    expect_sd: Annotated[float | None, typer.Option(metavar="S", help="and this standard deviation.")] = None,
-    profile: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Or assume the counts of a CSV file: count,cells.")
-    ] = None,
-    like: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Or assume those of an older public release.")
-    ] = None,
+    expect_cells: ExpectCells = None,
+    expect_mean: ExpectMean = None,
+    expect_sd: ExpectSd = None,
+    profile: ProfileFile = None,
+    like: LikeFile = None,
     level: Levels = None,
     count_column: CountColumn = None,
     sum_column: SumColumn = None,
     clamp: Clamp = None,
     unit: UnitColumn = None,
     max_rows: MaxRows = None,
-    total_share: Annotated[
-        str, typer.Option(metavar="SHARE", help="The share of epsilon for a noisy total; 0 for none.")
-    ] = "1/50",
+    total_share: TotalShare = "1/50",
     format: Annotated[
         Literal["table", "json"], typer.Option("--format", help="A page for people, or data.")
     ] = "table",
@@ -61,6 +60,7 @@ def plan(
 
     No row is read: a plan follows from the domain, epsilon, the size and one assumption about the table.
     Take it from public sources. What is assumed counts as declared public by the owner.
+    For sums over ranges, it says whether to publish cells or a tree.
 
     \b
     Examples:
@@ -83,7 +83,8 @@ def plan(
         count_column=count_column, sum_column=sum_column, clamp=clamp, unit=unit, max_rows=max_rows
     )
     found = planned(
-        loaded(domain, level),
+        domain,
+        level=levels_of(level),
         epsilon=epsilon,
         size=size,
         expect_cells=expect_cells,

@@ -12,25 +12,34 @@ from hushtable.cli.options import (
     CountColumn,
     Data,
     DomainFile,
+    Epsilon,
+    ExpectCells,
+    ExpectMean,
+    ExpectSd,
     Levels,
+    LikeFile,
     MaxRows,
     Memory,
+    ProfileFile,
     Query,
     RowsAreUnits,
     SumColumn,
     UnitColumn,
     Where,
-    loaded,
+    levels_of,
     measured,
 )
 
-SummaryName = Literal["everything", "filter", "threshold", "priority", "filter-threshold", "filter-priority"]
+SummaryName = Literal[
+    "auto", "everything", "filter", "threshold", "priority", "filter-threshold", "filter-priority"
+]
+StructureName = Literal["auto", "cells", "dyadic", "haar", "product-dyadic", "tree"]
 
 
 def publish(
     data: Data,
     domain: DomainFile,
-    epsilon: Annotated[str, typer.Option(metavar="E", help="What it may cost: 0.1, or exactly 1/10.")],
+    epsilon: Epsilon,
     output: Annotated[Path, typer.Option(metavar="FILE", help="The file to write.")],
     level: Levels = None,
     size: Annotated[int | None, typer.Option(metavar="N", help="How many rows to publish.")] = None,
@@ -41,9 +50,12 @@ def publish(
         bool, typer.Option("--no-ledger", help="Charge none: you keep count of epsilon yourself.")
     ] = False,
     summary: Annotated[
-        SummaryName,
-        typer.Option(metavar="NAME", help=f"How rows are chosen: {', '.join(get_args(SummaryName))}."),
-    ] = "filter-priority",
+        SummaryName | None,
+        typer.Option(
+            metavar="NAME",
+            help=f"How rows are chosen: {', '.join(get_args(SummaryName))}; the last, but of a tree filter.",
+        ),
+    ] = None,
     cutoff: Annotated[
         str | None, typer.Option(metavar="N|auto", help="The least noisy count to publish.")
     ] = None,
@@ -53,9 +65,35 @@ def publish(
     one_sided: Annotated[
         bool, typer.Option("--one-sided", help="Publish noisy counts above 0 only.")
     ] = False,
+    structure: Annotated[
+        StructureName,
+        typer.Option(metavar="NAME", help=f"What is noised: {', '.join(get_args(StructureName))}."),
+    ] = "cells",
+    order: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME,...",
+            help="Attributes in the order of a structure, others last; or morton, of a tree.",
+        ),
+    ] = None,
+    branching: Annotated[
+        int | None, typer.Option(metavar="B", help="How many children a node of a tree has: 16.")
+    ] = None,
+    consistent: Annotated[
+        bool, typer.Option("--consistent", help="Drop dyadic ranges inside absent ones; one-sided.")
+    ] = False,
     total_share: Annotated[
-        str, typer.Option(metavar="SHARE", help="The share of epsilon for a noisy total; 0 for none.")
-    ] = "1/50",
+        str | None,
+        typer.Option(
+            metavar="SHARE", help="The share of epsilon for a noisy total of cells: 1/50; 0 for none."
+        ),
+    ] = None,
+    expect_cells: ExpectCells = None,
+    expect_mean: ExpectMean = None,
+    expect_sd: ExpectSd = None,
+    profile: ProfileFile = None,
+    like: LikeFile = None,
+    anyway: Annotated[bool, typer.Option("--anyway", help="Publish it even if it would be wasted.")] = False,
     where: Where = None,
     query: Query = None,
     count_column: CountColumn = None,
@@ -80,30 +118,91 @@ def publish(
         --unit person_id --max-rows 3 --output visits.parquet --no-ledger
       hushtable publish commute.parquet --domain blocks.toml --level home=tract \\
         --epsilon 0.1 --size 5000 --output tracts.parquet --ledger commuters.ledger
+      hushtable publish commute.parquet --domain commute.toml --structure dyadic \\
+        --epsilon 0.1 --size 5000 --output ranges.parquet --ledger commuters.ledger
+      hushtable publish commute.parquet --domain commute.toml --epsilon 0.1 \\
+        --summary auto --size 100000 --like commute-2023.parquet \\
+        --output planned.parquet --ledger commuters.ledger
+      hushtable publish commute.parquet --domain commute.toml --epsilon 0.1 \\
+        --structure auto --size 100000 --like commute-2023.parquet \\
+        --output auto.parquet --ledger commuters.ledger
     """
     from hushtable.cli.progress import shown_progress
+    from hushtable.cli.release import names_of
     from hushtable.cli.words import printable
+    from hushtable.domain.domain import Domain
     from hushtable.ledger.ledger import Ledger
-    from hushtable.publishing.choices import choice
+    from hushtable.planning.plan import plan as planned
+    from hushtable.publishing.choices import (
+        choice,
+        default_summary,
+        needs_one_side,
+        planned_structure,
+        structure_choice,
+        takes_size,
+    )
     from hushtable.publishing.publish import publish_chosen, split_epsilon
+    from hushtable.structures.nodes import published_units
+    from hushtable.structures.settings import MORTON, Cells
 
     if no_ledger == (ledger is not None):
         raise typer.BadParameter("Give one of --ledger FILE and --no-ledger.")
-    if summary == "filter-priority" and size is None:
+    assumed = any(each is not None for each in (expect_cells, expect_mean, expect_sd, profile, like))
+    if size is None and (assumed or summary in (None, "auto", "filter-priority")):
         raise typer.BadParameter("Give --size N: how many rows to publish.")
+    auto = structure == "auto"
+    if auto and (order is not None or branching is not None or consistent):
+        raise typer.BadParameter("--order, --branching and --consistent go with a structure that is named.")
     measure = measured(
         count_column=count_column, sum_column=sum_column, clamp=clamp, unit=unit, max_rows=max_rows
     )
-    declared = loaded(domain, level)
-    whole, for_total = split_epsilon(epsilon, total_share)
+    levels, finest = levels_of(level), Domain.load(domain)
+    declared = finest.at(levels)
+    names = None if order is None else names_of([order], declared.names)
+    morton = structure == "tree" and order == MORTON
+    noised = structure_choice(
+        "cells" if auto else structure,
+        order=MORTON if morton else names,
+        consistent=consistent,
+        branching=branching,
+    )
+    whole, for_total = split_epsilon(epsilon, total_share, noised)
+    plan = None
+    if size is not None and assumed:
+        plan = planned(
+            finest,
+            level=levels,
+            epsilon=epsilon,
+            size=size,
+            expect_cells=expect_cells,
+            expect_mean=expect_mean,
+            expect_sd=expect_sd,
+            profile=profile,
+            like=like,
+            unit=measure.unit,
+            count_column=measure.count_column,
+            sum_column=measure.sum_column,
+            clamp=measure.clamp,
+            total_share=for_total / whole,
+        )
+    if auto:
+        noised = planned_structure(plan, summary)
+        if not isinstance(noised, Cells):  # then no noisy total is bought
+            whole, for_total = split_epsilon(epsilon, None, noised)
+    units, for_each = published_units(noised, declared)
+    name = summary or ("auto" if auto else default_summary(noised))
+    # Where settings leave nothing to a size, it is for the plan alone.
+    sized = plan is None or takes_size(name, cutoff=cutoff, threshold=threshold)
     chosen = choice(
-        summary,
-        size=size,
+        name,
+        size=size if sized else None,
         cutoff=cutoff,
         threshold=threshold,
-        one_sided=one_sided,
-        cells=declared.cells_total,
-        rate=(whole - for_total) / measure.sensitivity,
+        one_sided=one_sided or needs_one_side(noised),
+        cells=units,
+        rate=(whole - for_total) / (measure.sensitivity * for_each),
+        plan=plan,
+        structure=noised,
     )
     account = None if ledger is None else Ledger.open(ledger)
     with shown_progress(quiet=quiet) as progress:
@@ -111,6 +210,7 @@ def publish(
             data[0] if len(data) == 1 else data,
             domain=declared,
             measure=measure,
+            structure=noised,
             chosen=chosen,
             epsilon=whole,
             total_epsilon=for_total,
@@ -121,8 +221,11 @@ def publish(
             ledger=account,
             memory=memory,
             overwrite=overwrite,
+            anyway=anyway,
             progress=progress,
         )
+    for warning in () if plan is None else plan.judge(chosen.method, noised).warnings:
+        typer.echo(f"warning: {warning}.", err=True)
     if published.dropped:
         typer.echo(
             "Some rows were dropped by the rules of the domain; `hushtable check` says how many.", err=True

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from hushtable.domain.domain import Domain
     from hushtable.query.release import Release
+    from hushtable.structures.settings import Structure
 
 ReleaseFile = Annotated[Path, typer.Argument(metavar="FILE", help="A release.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the file if it is there.")]
@@ -63,26 +64,36 @@ def show(
         if len(release) > rows:
             out.print(f"... {len(release) - rows:,} more")
         out.print()
-        out.print("`count` is the noisy count of a cell. For sums over cells, add up `weight`.")
+        out.print(_advice(terms.structure))
 
 
 def _facts(release: Release) -> Iterator[tuple[str, str]]:
     """Yield how a release was made, in words."""
     from hushtable.cli import words
+    from hushtable.release.display import plan_in_words, structure_text
 
     terms = release.terms
     method = terms.method
-    yield "rows", f"{len(release):,} of {words.cells_in_words(release.domain.cells_total)} cells"
-    yield "summary", words.method_in_words(method)
+    unit = "cell" if terms.nodes is None else "node"
+    yield "rows", f"{len(release):,} of {words.cells_in_words(terms.space.cells_total)} {unit}s"
+    if (structure := structure_text(terms)) is not None:
+        yield "structure", words.printable(structure)
+    consistent = getattr(terms.structure, "consistent", False)
+    yield "summary", words.method_in_words(method, of=f"{unit}s", consistent=consistent)
     if terms.cutoff is not None:
         two_sided = getattr(method, "two_sided", True)
-        yield "cutoff", words.cutoff_in_words(terms.cutoff, two_sided=two_sided, rule=terms.rule)
+        rule = terms.rule if terms.plan is None else None
+        yield "cutoff", words.cutoff_in_words(terms.cutoff, two_sided=two_sided, rule=rule)
     if terms.threshold is not None:
-        yield "threshold", words.threshold_in_words(terms.threshold, cutoff=terms.cutoff is not None)
-    yield "noise", f"two-sided geometric, {words.spread_in_words(terms.rate)}, in every cell"
+        met = {"cutoff": terms.cutoff is not None, "consistent": consistent}
+        yield "threshold", words.threshold_in_words(terms.threshold, **met)
+    if terms.plan is not None:
+        yield "settings", words.printable(plan_in_words(terms))
+    yield "noise", f"two-sided geometric, {words.spread_in_words(terms.rate)}, in every {unit}"
     epsilon = words.exact_in_words(terms.epsilon)
     if terms.total is None or terms.total_rate is None:
-        yield "epsilon", f"{epsilon}, all of it for the cells; no noisy total was bought"
+        bought = "; no noisy total was bought" if terms.nodes is None else ""
+        yield "epsilon", f"{epsilon}, all of it for the {unit}s{bought}"
     else:
         yield "noisy total", f"{terms.total:,}, with noise of {words.spread_in_words(terms.total_rate)}"
         yield (
@@ -91,6 +102,22 @@ def _facts(release: Release) -> Iterator[tuple[str, str]]:
         )
     yield "sensitivity", f"{terms.sensitivity:,}: the most by which one unit changes all counts together"
     yield "made by", f"hushtable {words.printable(terms.version)}"
+
+
+def _advice(structure: Structure) -> str:
+    """Return how to read `count` and `weight`."""
+    from hushtable.structures.settings import Cells, Haar, ProductDyadic
+
+    match structure:
+        case Cells():
+            return "`count` is the noisy count of a cell. For sums over cells, add up `weight`."
+        case Haar():
+            said = "of the first half of a range minus the second; at level 0, of all"
+        case ProductDyadic():
+            said = "of a box, from the first to the last value of both attributes"
+        case _:
+            said = "of a range, from its first to its last cell"
+    return f"`count` is the noisy count {said}. Rows overlap: for sums, ask `hushtable query`."
 
 
 def _attributes(domain: Domain) -> Table:

@@ -78,10 +78,12 @@ def shown_rows(rows: pa.Table, *, attributes: tuple[str, ...]) -> Table:
     from hushtable.cli.printing import table
     from hushtable.cli.words import printable
 
+    values = {*attributes, *(f"{name}_last" for name in attributes)}  # of a range: its first and last cell
+
     def is_number(field: pa.Field) -> bool:
         kind = field.type
         known = pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal
-        return field.name not in attributes and any(is_kind(kind) for is_kind in known)
+        return field.name not in values and any(is_kind(kind) for is_kind in known)
 
     numbers = [is_number(field) for field in rows.schema]
     names = [printable(name) for name in rows.column_names]

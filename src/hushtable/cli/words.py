@@ -77,26 +77,34 @@ def cells_in_words(cells: int) -> str:
     return f"{cells:,}" + (f" (about 10^{log10(cells):.1f})" if cells >= _LARGE else "")
 
 
-def method_in_words(method: Method) -> str:
-    """Return which rows a summary publishes."""
+def method_in_words(method: Method, *, of: str = "cells", consistent: bool = False) -> str:
+    """Return which rows a summary publishes, of cells, of nodes, or of a consistent tree."""
     match method:
         case Everything(nonnegative=nonnegative):
-            return "everything: all cells" + ", negative noisy counts raised to 0" * nonnegative
+            return f"everything: all {of}" + ", negative noisy counts raised to 0" * nonnegative
+        case Filter(size=int(size)) if consistent:
+            nodes = _many(size, "node", "nodes")
+            return f"filter: the {nodes} whose smallest noisy count on the way from the root is largest"
         case Filter(size=int(size)):
             return f"filter: the {size:,} largest noisy counts{_sides(method)}"
-        case Filter(cutoff=Fraction() as cutoff):
-            return f"filter: all rows whose noisy count reaches {exact_in_words(cutoff)}{_sides(method)}"
+        case Filter():
+            return f"filter: all rows {_reaching(method, consistent)}"
         case Threshold():
             return f"threshold: a sample of rows{_positive(method)}, {_strength(method)}"
         case Priority(size=size):
             return f"priority: a sample of at most {_many(size, 'row', 'rows')}{_positive(method)}"
-        case FilterThreshold(cutoff=Fraction() as cutoff):
-            reach = f"whose noisy count reaches {exact_in_words(cutoff)}{_sides(method)}"
-            return f"filter-threshold: a sample of rows {reach}, {_strength(method)}"
-        case FilterPriority(cutoff=Fraction() as cutoff, size=size):
-            reach = f"whose noisy count reaches {exact_in_words(cutoff)}{_sides(method)}"
-            return f"filter-priority: at most {_many(size, 'row', 'rows')} {reach}"
-    raise AssertionError("settings keep exact numbers")
+        case FilterThreshold():
+            return f"filter-threshold: a sample of rows {_reaching(method, consistent)}, {_strength(method)}"
+        case FilterPriority(size=size):
+            rows = _many(size, "row", "rows")
+            return f"filter-priority: at most {rows} {_reaching(method, consistent)}"
+
+
+def _reaching(method: Filter | FilterThreshold | FilterPriority, consistent: bool) -> str:
+    """Return which rows pass the cutoff of a filter."""
+    assert isinstance(method.cutoff, Fraction), "settings keep exact numbers"
+    around = ", and so does that of every range around" if consistent else ""
+    return f"whose noisy count reaches {exact_in_words(method.cutoff)}{_sides(method)}{around}"
 
 
 def _strength(method: Threshold | FilterThreshold) -> str:
@@ -122,10 +130,11 @@ def cutoff_in_words(cutoff: float, *, two_sided: bool, rule: str | None) -> str:
     return f"{number_in_words(cutoff)}: no row has a noisy count that is {smaller}{chosen}"
 
 
-def threshold_in_words(threshold: float, *, cutoff: bool) -> str:
+def threshold_in_words(threshold: float, *, cutoff: bool, consistent: bool = False) -> str:
     """Return what a threshold says about the published rows."""
     if threshold == 0:
         which = "all rows that reach the cutoff" if cutoff else "all rows whose noisy count is not 0"
+        which += " with all ranges around them" * consistent
         return f"0: nothing was sampled, {which} are there"
     return f"{number_in_words(threshold)}: rows below it in size were sampled, and weigh as much as it"
 

@@ -1,14 +1,16 @@
 """What the owner asks for, as the settings of a summary.
 
 Promise: settings follow from what the owner declares and from public facts (the number of cells, the size,
-epsilon); the table is not there yet. A choice that is made for the owner has a name, which a release records.
+epsilon), or from a plan; the table is not there yet. A choice that is made for the owner has a name, which a
+release records.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from hushtable.errors import BadChoice
 from hushtable.exact.rationals import Rational
@@ -22,11 +24,15 @@ from hushtable.methods.settings import (
     Threshold,
 )
 from hushtable.methods.tuning import AUTO_CUTOFF, auto_cutoff
+from hushtable.planning.plan import PLAN_RULE, Plan
+from hushtable.structures.settings import STRUCTURES, Cells, Dyadic, Structure, Tree
 
 AUTO = "auto"
-SUMMARIES = ("everything", "filter", "threshold", "priority", "filter-threshold", "filter-priority")
+_CELLS = Cells()
+SUMMARIES = (AUTO, "everything", "filter", "threshold", "priority", "filter-threshold", "filter-priority")
 # What each summary takes beside `one_sided`.
 _TAKES: dict[str, tuple[str, ...]] = {
+    AUTO: ("size",),
     "everything": (),
     "filter": ("cutoff", "size"),
     "threshold": ("threshold", "size"),
@@ -34,13 +40,15 @@ _TAKES: dict[str, tuple[str, ...]] = {
     "filter-threshold": ("cutoff", "threshold", "size"),
     "filter-priority": ("cutoff", "size"),
 }
+_ASSUME = "Give one: expected cells, mean and sd; a profile; or an older release that it is like."
 
 
 class Choice(NamedTuple):
-    """The settings of a summary, and the name of the rule that made some of them, if one did."""
+    """The settings of a summary; the rule that made some of them, and the plan that judges them, if any."""
 
     method: Method
     rule: str | None
+    plan: Plan | None = None
 
 
 def choice(
@@ -52,12 +60,15 @@ def choice(
     one_sided: bool = False,
     cells: int,
     rate: Fraction,
+    plan: Plan | None = None,
+    structure: Structure = _CELLS,
 ) -> Choice:
-    """Return the summary of that name. A cutoff that is not given is chosen by `auto_cutoff` for the size.
+    """Return the summary of that name. A cutoff that is not given is the plan's, or that of `auto_cutoff`.
 
     ====================  ==================================================
     summary               takes
     ====================  ==================================================
+    auto                  size; it is what the plan recommends
     everything            nothing
     filter                cutoff (a number), or size; auto needs a size too
     threshold             threshold (a number), or size
@@ -77,32 +88,126 @@ def choice(
         threshold = None  # the threshold for a size is what the method itself does
         if size is None:
             raise BadChoice("a threshold of `auto` needs a size", "Give the number of rows you want.")
+    if summary == AUTO:
+        return recommended(plan, structure, one_sided=one_sided)
     rule = None
     if cutoff == AUTO or (cutoff is None and summary.startswith("filter-")):
         if size is None:
             raise BadChoice("a cutoff of `auto` needs a size", "Give the number of rows you want.")
         size = Priority(size=size).size  # checked before it is used
-        cutoff, rule = auto_cutoff(size, cells=cells, rate=rate, two_sided=not one_sided), AUTO_CUTOFF
-        if summary == "filter":
-            size = None
-    two_sided = not one_sided
-    if summary == "everything":
-        return Choice(Everything(nonnegative=one_sided), None)
+        if plan is None:
+            cutoff, rule = auto_cutoff(size, cells=cells, rate=rate, two_sided=not one_sided), AUTO_CUTOFF
+        else:
+            cutoff, rule = _planned_cutoff(plan, structure), PLAN_RULE
+        if summary == "filter" or threshold is not None:
+            size = None  # it chose the cutoff
+    method = _method(summary, size, cutoff, threshold, two_sided=not one_sided)
+    return Choice(method, rule, plan)
+
+
+def takes_size(summary: str, *, cutoff: Rational | None, threshold: Rational | None) -> bool:
+    """Return whether a summary with these settings has use for a size.
+
+    >>> takes_size("filter", cutoff="auto", threshold=None), takes_size("filter", cutoff=3, threshold=None)
+    (True, False)
+    """
     if summary == "filter":
-        return Choice(Filter(cutoff=cutoff, size=size, two_sided=two_sided), rule)
+        return cutoff is None or cutoff == AUTO
+    if summary in ("threshold", "filter-threshold"):
+        return threshold is None or threshold == AUTO or (summary != "threshold" and cutoff in (None, AUTO))
+    return summary != "everything"
+
+
+def recommended(plan: Plan | None, structure: Structure = _CELLS, *, one_sided: bool = False) -> Choice:
+    """Return what the plan recommends: a summary of cells, or of a tree."""
+    if plan is None:
+        raise BadChoice("a summary of `auto` needs an assumption about the table", _ASSUME)
+    if isinstance(structure, Tree) and plan.tree is not None:
+        return Choice(plan.tree.method, PLAN_RULE, plan)
+    if one_sided:
+        raise BadChoice("a plan recommends two-sided summaries only", "Name a summary, or leave that out.")
+    return Choice(plan.recommended.method, PLAN_RULE, plan)
+
+
+def _planned_cutoff(plan: Plan, structure: Structure) -> int:
+    return plan.cutoff if plan.tree is None or not isinstance(structure, Tree) else plan.tree.cutoff
+
+
+def _method(
+    summary: str,
+    size: int | None,
+    cutoff: Rational | None,
+    threshold: Rational | None,
+    *,
+    two_sided: bool,
+) -> Method:
+    """Return the summary of that name with these settings."""
+    if summary == "everything":
+        return Everything(nonnegative=not two_sided)
+    if summary == "filter":
+        return Filter(cutoff=cutoff, size=size, two_sided=two_sided)
     if summary == "threshold":
-        return Choice(Threshold(threshold=threshold, size=size, two_sided=two_sided), rule)
-    if size is None and summary != "filter-threshold":
+        return Threshold(threshold=threshold, size=size, two_sided=two_sided)
+    if summary == "filter-threshold":
+        assert cutoff is not None
+        return FilterThreshold(cutoff=cutoff, threshold=threshold, size=size, two_sided=two_sided)
+    if size is None:
         raise BadChoice(f"the summary {summary!r} needs a size", "Give the number of rows you want.")
     if summary == "priority":
-        return Choice(Priority(size=_number(size), two_sided=two_sided), rule)
+        return Priority(size=size, two_sided=two_sided)
     assert cutoff is not None
-    if summary == "filter-threshold":
-        if rule is not None and threshold is not None:
-            size = None  # it chose the cutoff
-        method = FilterThreshold(cutoff=cutoff, threshold=threshold, size=size, two_sided=two_sided)
-        return Choice(method, rule)
-    return Choice(FilterPriority(cutoff=cutoff, size=_number(size), two_sided=two_sided), rule)
+    return FilterPriority(cutoff=cutoff, size=size, two_sided=two_sided)
+
+
+def default_summary(structure: Structure) -> str:
+    """Return the summary for a size alone: of nodes the largest, which ranges are made of best."""
+    return "filter-priority" if isinstance(structure, Cells) else "filter"
+
+
+def structure_choice(
+    name: str,
+    *,
+    order: Sequence[str] | str | None = None,
+    consistent: bool = False,
+    branching: int | None = None,
+) -> Structure:
+    """Return the structure of that name, with what it takes.
+
+    >>> structure_choice("dyadic", order=["work"])
+    Dyadic(consistent=False, order=('work',))
+    """
+    if name not in STRUCTURES:
+        raise BadChoice(f"there is no structure {name!r}", f"There are {', '.join(STRUCTURES)}.")
+    settings: dict[str, Any] = {}
+    if order is not None:
+        if name == "cells":
+            raise BadChoice("cells have no order", "An order goes with a structure.")
+        settings["order"] = order
+    if consistent:
+        if name != "dyadic":
+            fact = f"the structure {name!r} has no check for consistency"
+            raise BadChoice(fact, "Only 'dyadic' has one.")
+        settings["consistent"] = True
+    if branching is not None:
+        if name != "tree":
+            raise BadChoice(f"the structure {name!r} has no branching", "Only 'tree' has one.")
+        settings["branching"] = branching
+    return STRUCTURES[name](**settings)
+
+
+def planned_structure(plan: Plan | None, summary: object = None) -> Structure:
+    """Return what the plan takes for ranges: cells, or a tree. It brings its summary."""
+    if plan is None:
+        raise BadChoice("a structure of `auto` needs an assumption about the table", _ASSUME)
+    if summary not in (None, AUTO):
+        fact = "a structure of `auto` brings its own summary, and another was given"
+        raise BadChoice(fact, "Leave the summary out, or name the structure.")
+    return STRUCTURES[plan.structure]()
+
+
+def needs_one_side(structure: Structure) -> bool:
+    """Return whether a structure takes filters of counts above 0 only."""
+    return isinstance(structure, Tree) or (isinstance(structure, Dyadic) and structure.consistent)
 
 
 def name_of(method: Method) -> str:
@@ -112,8 +217,3 @@ def name_of(method: Method) -> str:
     'filter-priority'
     """
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "-", type(method).__name__).lower()
-
-
-def _number(size: int | None) -> int:
-    assert size is not None
-    return size

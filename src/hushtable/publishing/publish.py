@@ -10,9 +10,10 @@ Cost: one pass over the rows, and time and memory that follow the occupied cells
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -33,15 +34,31 @@ from hushtable.errors import (
 )
 from hushtable.exact.rationals import Rational, as_fraction, as_positive, as_rate
 from hushtable.ledger.ledger import Ledger
-from hushtable.methods.settings import Method
+from hushtable.methods.settings import Filter, Method
 from hushtable.noise import BitSource, KeyStream, two_sided_geometric
-from hushtable.publishing.choices import Choice, choice, name_of
+from hushtable.planning.plan import Plan
+from hushtable.publishing.choices import (
+    AUTO,
+    Choice,
+    choice,
+    default_summary,
+    name_of,
+    needs_one_side,
+    planned_structure,
+    recommended,
+)
+from hushtable.publishing.judging import check_plan, check_worth, recorded
 from hushtable.query.release import Release, open_release
+from hushtable.release.layout import check_names
 from hushtable.release.record import check_output, write_release
-from hushtable.release.terms import Terms
-from hushtable.summaries.summarize import check_method, summarize_slices
+from hushtable.release.terms import Terms, as_taken, check_together
+from hushtable.structures.nodes import PrunedSpace, as_structure, published_units
+from hushtable.structures.settings import Cells, Structure
+from hushtable.summaries.summarize import check_cutoff, check_method, draw_summary, summarize_slices
+from hushtable.summaries.summary import Summary
 from hushtable.table.progress import Progress, unheard
 
+_TOTAL_SHARE = Fraction(1, 50)
 _LARGEST_SETTING = 10**300  # of a cutoff or a threshold: a release keeps them as floats too
 
 
@@ -54,7 +71,9 @@ def publish(
     level: Mapping[str, str] | None = None,
     size: int | None = None,
     summary: Method | None = None,
-    structure: str | None = None,
+    plan: Plan | None = None,
+    anyway: bool = False,
+    structure: Structure | str | None = None,
     unit: Unit | None = None,
     count_column: str | None = None,
     sum_column: str | None = None,
@@ -62,7 +81,7 @@ def publish(
     where: str | None = None,
     query: str | None = None,
     rows_are_units: bool = False,
-    total_share: Rational = "1/50",
+    total_share: Rational | None = None,
     ledger: Ledger | str | os.PathLike[str] | None = None,
     memory: int | str | None = None,
     overwrite: bool = False,
@@ -77,7 +96,12 @@ def publish(
     `level`                       coarser levels of attributes, as in {"home": "tract"}; else the finest
     `size`                        rows to publish, by filter-priority with a cutoff from public facts
     `summary`                     another method instead, as in `ht.Priority(size=1000)`
-    `total_share`                 the share of epsilon that buys a noisy total; 0 for none
+    `plan`                        an `ht.Plan` for this release: its method, or it judges that of `summary`
+    `anyway`                      publish what would otherwise be refused as `WastedRelease`
+    `structure`                   sums of cells to publish instead, as in `ht.Tree()` or "haar"; with a plan,
+                                  "auto" is what it takes for ranges: cells or a tree
+    `total_share`                 the share of epsilon that buys a noisy total: 1/50 if left out, 0 for none;
+                                  of a structure the root is the total, and none is bought
     `ledger`                      is charged before anything is drawn; None if you keep count elsewhere
     `data`, `unit`, `where` ...   as in `ht.count`
     ============================  ====================================================================
@@ -94,23 +118,33 @@ def publish(
     """
     declared = domain if isinstance(domain, Domain) else Domain.load(domain)
     declared = declared if level is None else declared.at(level)
-    whole, for_total = split_epsilon(epsilon, total_share)
     measure = Measure(count_column=count_column, sum_column=sum_column, clamp=clamp, unit=unit)
-    if structure not in (None, "cells"):
-        raise BadChoice(f"there is no structure {structure!r}", 'Leave it out, or write "cells".')
-    if (size is None) == (summary is None):
-        raise BadSettings("publish", ("size", "summary"))
     if summary is not None and not isinstance(summary, Method):
         raise BadMethod("summary", type(summary).__name__, "a summary method", "ht.Priority(size=100_000)")
-    if summary is None:
-        rate = (whole - for_total) / measure.sensitivity
-        chosen = choice(size=size, cells=declared.cells_total, rate=rate)
+    if plan is not None and not isinstance(plan, Plan):
+        raise BadMethod("plan", type(plan).__name__, "a plan", "ht.plan(...)")
+    noised = planned_structure(plan, summary) if structure == AUTO else as_structure(structure)
+    if structure == AUTO and not isinstance(noised, Cells):
+        total_share = None  # which goes with cells
+    whole, for_total = split_epsilon(epsilon, total_share, noised)
+    if plan is not None and size is not None:
+        raise BadChoice("a plan has a size, and another was given", "Leave `size` out, or plan with it.")
+    if plan is None and (size is None) == (summary is None):
+        raise BadSettings("publish", ("size", "summary"))
+    if summary is not None:
+        chosen = Choice(as_taken(noised, summary), None, plan)
+    elif plan is not None:
+        chosen = recommended(plan, noised)
     else:
-        chosen = Choice(summary, None)
+        units, for_each = published_units(noised, declared)
+        rate = (whole - for_total) / (measure.sensitivity * for_each)
+        one_sided = needs_one_side(noised)
+        chosen = choice(default_summary(noised), size=size, one_sided=one_sided, cells=units, rate=rate)
     return publish_chosen(
         data,
         domain=declared,
         measure=measure,
+        structure=noised,
         chosen=chosen,
         epsilon=whole,
         total_epsilon=for_total,
@@ -121,6 +155,7 @@ def publish(
         ledger=ledger if isinstance(ledger, Ledger | None) else Ledger.open(ledger),
         memory=memory,
         overwrite=overwrite,
+        anyway=anyway,
     ).release
 
 
@@ -136,6 +171,7 @@ def publish_chosen(
     *,
     domain: Domain,
     measure: Measure,
+    structure: Structure,
     chosen: Choice,
     epsilon: Fraction,
     total_epsilon: Fraction,
@@ -146,12 +182,16 @@ def publish_chosen(
     ledger: Ledger | None,
     memory: int | str | None,
     overwrite: bool,
+    anyway: bool,
     progress: Progress = unheard,
 ) -> Published:
     """Publish with settings that are chosen already."""
     # 1. Whatever can be refused by public facts is refused before a row is read.
     if not domain.reviewed:
         raise UnreviewedDomain(domain.title)
+    check_together(structure, chosen.method, measure)
+    check_names(structure, domain)
+    _, for_each = published_units(structure, domain)
     terms = Terms(
         domain=domain,
         measure=measure,
@@ -160,16 +200,20 @@ def publish_chosen(
         query=query,
         epsilon=epsilon,
         total_epsilon=total_epsilon,
-        sensitivity=measure.sensitivity,
-        structure="cells",
+        sensitivity=measure.sensitivity * for_each,
+        structure=structure,
         method=chosen.method,
         rule=chosen.rule,
         cutoff=None,
         threshold=None,
         total=0 if total_epsilon else None,
         version=version("hushtable"),
+        plan=recorded(chosen.plan),
     )
+    if chosen.plan is not None:
+        check_plan(chosen.plan, terms)
     check_settings(terms)
+    check_worth(chosen.plan, terms, anyway=anyway)
     check_output(output, overwrite=overwrite)
     if ledger is not None:
         ledger.can_pay(epsilon)
@@ -195,17 +239,7 @@ def publish_chosen(
         # told without the numbers of cells that NumPy's own words would quote.
         rate = total_epsilon / measure.sensitivity
         total = quiet(noisy_total, counted, rate, entropy) if total_epsilon else None
-        drawn = quiet(
-            summarize_slices,
-            counted.slices,
-            counted.space,
-            chosen.method,
-            epsilon=epsilon - total_epsilon,
-            sensitivity=Fraction(measure.sensitivity),
-            entropy=entropy,
-            threads=threads,
-            progress=progress,
-        )
+        drawn = quiet(drawn_summary, counted, terms, entropy, threads, progress)
         dropped = counted.dropped
     terms = replace(terms, cutoff=drawn.cutoff, threshold=drawn.threshold, total=total)
     # 5. Write the file whole, and only then say that the release is finished.
@@ -215,6 +249,25 @@ def publish_chosen(
     if ledger is not None and entry is not None:
         ledger.finish(entry, digest=digest)
     return Published(open_release(output), dropped)
+
+
+def drawn_summary(
+    counted: CountedRows, terms: Terms, entropy: BitSource, threads: int, progress: Progress
+) -> Summary:
+    """Draw the summary that the terms describe: of cells slice by slice, of nodes from a table in memory."""
+    draw: Callable[..., Summary]
+    if terms.nodes is None:
+        draw = partial(summarize_slices, counted.slices, counted.space)
+    else:
+        draw = partial(draw_summary, counted.table(), nodes=terms.nodes)
+    return draw(
+        terms.method,
+        epsilon=terms.epsilon - terms.total_epsilon,
+        sensitivity=Fraction(terms.sensitivity),
+        entropy=entropy,
+        threads=threads,
+        progress=progress,
+    )
 
 
 def check_settings(terms: Terms) -> None:
@@ -227,7 +280,11 @@ def check_settings(terms: Terms) -> None:
         if value is not None and value > _LARGEST_SETTING:
             hint = "No count is so large."
             raise BadNumber(name=name, value=str(value), allowed="is above 10^300", hint=hint)
-    check_method(method, cells_total=terms.domain.cells_total, rate=rate)
+    if isinstance(terms.nodes, PrunedSpace):
+        assert isinstance(method, Filter)
+        check_cutoff(terms.nodes, method, rate=rate)
+    elif terms.nodes is None or terms.nodes.consistent_tree is None:
+        check_method(method, cells_total=terms.space.cells_total, rate=rate)
 
 
 def in_one_line(output: str | os.PathLike[str], title: str, method: Method) -> str:
@@ -261,11 +318,18 @@ def _sum(counts: NDArray[np.int64]) -> int:
     return (int((counts >> 32).sum()) << 32) + int((counts & 0xFFFFFFFF).sum())
 
 
-def split_epsilon(epsilon: Rational, total_share: Rational) -> tuple[Fraction, Fraction]:
+def split_epsilon(
+    epsilon: Rational, total_share: Rational | None, structure: Structure
+) -> tuple[Fraction, Fraction]:
     """Return all of epsilon, and the part of it that buys the noisy total."""
     whole = as_positive(epsilon, name="epsilon", hint="Typical values lie between 0.01 and 10.")
+    if total_share is None:
+        return whole, whole * (_TOTAL_SHARE if isinstance(structure, Cells) else 0)
     share = as_fraction(total_share, name="total_share")
     if not 0 <= share < 1:
         hint = "The default is 1/50; 0 publishes no total."
         raise BadNumber(name="total_share", value=total_share, allowed="must be from 0 to below 1", hint=hint)
+    if share and not isinstance(structure, Cells):
+        fact = "a structure has its total as its root, so no share of epsilon buys another"
+        raise BadChoice(fact, "Leave `total_share` out.")
     return whole, whole * share

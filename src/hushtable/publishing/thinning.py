@@ -25,6 +25,7 @@ from hushtable.methods.settings import (
 )
 from hushtable.query.release import Release, open_release
 from hushtable.release.record import ReleaseFile, write_release
+from hushtable.structures.nodes import PrunedSpace
 from hushtable.summaries.summary import Summary
 
 
@@ -35,8 +36,10 @@ def thin(release: ReleaseFile, *, size: int, output: str | PathLike[str], overwr
     rows = _summary(release)
     if len(rows) > size:
         rows = _without_zeros(rows).thin(size=size)  # filters and samples never publish a 0
-        # An automatic choice was made for the rows first asked for, so it does not explain these settings.
-        terms = replace(terms, method=method, rule=None, cutoff=rows.cutoff, threshold=rows.threshold)
+        # A rule and a plan were for the rows first asked for, so they do not explain these settings.
+        terms = replace(
+            terms, method=method, rule=None, plan=None, cutoff=rows.cutoff, threshold=rows.threshold
+        )
     write_release(
         output, terms, codes=rows.codes, counts=rows.counts, weights=rows.weights, overwrite=overwrite
     )
@@ -63,7 +66,7 @@ def _summary(release: ReleaseFile) -> Summary:
     """Return the rows of a release as the summary they came from."""
     terms = release.terms
     return Summary(
-        shape=release.domain.shape,
+        shape=terms.space.shape,
         method=terms.method,
         epsilon=terms.epsilon - terms.total_epsilon,
         sensitivity=Fraction(terms.sensitivity),
@@ -72,10 +75,13 @@ def _summary(release: ReleaseFile) -> Summary:
         weights=release.weights,
         threshold=terms.threshold,
         cutoff=terms.cutoff,
+        nodes=terms.nodes,
     )
 
 
 def _without_zeros(rows: Summary) -> Summary:
-    """Return the rows whose count is not 0."""
+    """Return the rows whose count is not 0; of a pruned tree all, whose root is always there."""
+    if isinstance(rows.nodes, PrunedSpace):
+        return rows
     some = np.flatnonzero(rows.counts)
     return replace(rows, codes=rows.codes[some], counts=rows.counts[some], weights=rows.weights[some])

@@ -1,0 +1,64 @@
+"""Whether a release would be wasted, by public facts and by its plan.
+
+Promise: a refusal follows from the terms and the plan alone, both public, so it tells nothing of the rows.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from hushtable.errors import BadChoice, WastedRelease
+from hushtable.planning.plan import PLAN_RULE, Plan
+from hushtable.release.assumed import Assumption
+from hushtable.release.terms import Terms, as_text
+from hushtable.structures.settings import Cells, Tree
+
+
+def check_plan(plan: Plan, terms: Terms) -> None:
+    """Raise unless the plan was made for this release."""
+    if not isinstance(terms.structure, Cells | Tree):
+        hint = "Take a tree, publish cells, or leave the plan and what it assumes out."
+        raise BadChoice("a plan is about cells and trees, not about other structures", hint)
+    pairs: dict[str, tuple[Fraction | int, Fraction | int]] = {
+        "cells": (plan.cells_total, terms.domain.cells_total),
+        "epsilon": (plan.epsilon, terms.epsilon),
+        "epsilon for the noisy total": (plan.total_epsilon, terms.total_epsilon),
+        "sensitivity": (plan.sensitivity, terms.measure.sensitivity),
+    }
+    if isinstance(terms.structure, Tree):
+        del pairs["epsilon for the noisy total"]  # the plan's is of cells; a tree buys none
+    for name, numbers in pairs.items():
+        planned, asked = (Fraction(number) for number in numbers)
+        if planned != asked:
+            fact = f"the plan has {name} = {as_text(planned)}, and the release {as_text(asked)}"
+            hint = "Plan with the domain, the level, the epsilon and the units that you publish with."
+            raise BadChoice(fact, hint)
+
+
+def check_worth(plan: Plan | None, terms: Terms, *, anyway: bool) -> None:
+    """Raise where the release would be wasted, unless the owner wants it anyway."""
+    reasons, hints = [], []
+    most, size = terms.space.cells_total, getattr(terms.method, "size", None)
+    if size is not None and size > most:
+        what = "cells" if terms.nodes is None else "nodes"
+        reasons.append(f"a size of {size:,} is more than the {most:,} {what} there are")
+        hints.append(f"Ask for at most {most:,} rows.")
+    if plan is not None and (wasted := plan.judge(terms.method, terms.structure).wasted):
+        reasons += wasted
+        hints.append(f"{plan.advice[0].upper()}{plan.advice[1:]}.")
+    if reasons and not anyway:
+        raise WastedRelease(reasons, " ".join(hints))
+
+
+def recorded(plan: Plan | None) -> Assumption | None:
+    """Return what a plan rests on, for the terms of a release."""
+    if plan is None:
+        return None
+    profile = plan.profile
+    return Assumption(
+        rule=PLAN_RULE,
+        assumed=profile.words,
+        size=plan.size,
+        counts=tuple(profile.counts.tolist()),
+        cells=tuple(profile.cells.tolist()),
+    )
