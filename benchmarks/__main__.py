@@ -15,7 +15,7 @@ import numpy as np
 from rich.console import Console
 from rich.status import Status
 
-from benchmarks import answers, counting, imports, noise, planning, publishing, summaries
+from benchmarks import answers, counting, imports, noise, planning, publishing, ranges, summaries, trees
 from benchmarks.report import Say, Sheet
 
 GROUPS: dict[str, tuple[Callable[[Say], Sheet], ...]] = {
@@ -26,6 +26,8 @@ GROUPS: dict[str, tuple[Callable[[Say], Sheet], ...]] = {
     "publishing": publishing.SHEETS,
     "answers": answers.SHEETS,
     "planning": planning.SHEETS,
+    "ranges": ranges.SHEETS,
+    "trees": trees.SHEETS,
 }
 
 _WIDTH = 150

@@ -13,12 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hushtable.methods.settings import Method
+    from hushtable.structures.settings import Structure
 
 Numbers = dict[str, float]
 _EPSILON = "0.1"
 
 
-def summary(shape: Sequence[int], cells: int, method: Sequence[Any]) -> Numbers:
+def summary(
+    shape: Sequence[int], cells: int, method: Sequence[Any], structure: Sequence[Any] | None = None
+) -> Numbers:
     """Make a table and summarise it; with the peak of the process and of the summarising alone."""
     import hushtable as ht
     from benchmarks.tables import made_up
@@ -31,7 +34,7 @@ def summary(shape: Sequence[int], cells: int, method: Sequence[Any]) -> Numbers:
     early_peak = peak_bytes()
     held = start_over()
     start = perf_counter()
-    found = ht.summarize(table, as_method(method), epsilon=_EPSILON)
+    found = ht.summarize(table, as_method(method), epsilon=_EPSILON, structure=as_structure(structure))
     seconds = perf_counter() - start
     peak = peak_bytes()
     return {
@@ -137,6 +140,17 @@ def as_method(named: Sequence[Any]) -> "Method":
     name, settings = named
     method: Method = getattr(ht, name)(**settings)
     return method
+
+
+def as_structure(named: Sequence[Any] | None) -> "Structure | str | None":
+    """Return a structure given as its name, or as the name of its class and its keywords."""
+    import hushtable as ht
+
+    if named is None or isinstance(named, str):
+        return named
+    name, settings = named
+    structure: Structure = getattr(ht, name)(**settings)
+    return structure
 
 
 def peak_bytes() -> int:

@@ -1,0 +1,138 @@
+"""Pruned trees, drawn and fitted; with other shares of epsilon, or with parts of the fit left out.
+
+Promise: trees are drawn by the package's own engine. What is left out is left out of the package's own fit,
+so that what a part is worth can be measured.
+"""
+
+from dataclasses import fields
+from fractions import Fraction
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+import hushtable as ht
+from hushtable.noise import KeyStream
+from hushtable.structures.branching import BranchingTree
+from hushtable.structures.fitting import Estimates, Fit, Level, fitted
+from hushtable.structures.nodes import PrunedSpace, nodes_over
+from hushtable.summaries.summarize import draw_summary
+
+Array = NDArray[np.float64]
+
+
+class Drawn(NamedTuple):
+    """A tree that was drawn, with the cutoff that it reached."""
+
+    tree: BranchingTree
+    fit: Fit
+    cutoff: float
+
+    @property
+    def rows(self) -> int:
+        """The nodes that are published."""
+        return sum(own.size for own in self.fit.own)
+
+    def cells(self, kind: type[Level] = Level) -> Array:
+        """Return what every address has: own masses, spread evenly over the cells of absent children."""
+        found = np.zeros(1)
+        levels = self.fit.levels if kind is Level else _again(self.fit.levels, kind)
+        own = self.fit.own if kind is Level else _own_masses(levels)
+        for number, (level, masses) in enumerate(zip(levels, own, strict=True)):
+            if number:
+                found = np.repeat(found, self.tree.width(number - 1))
+            room = np.ones(masses.size) if level.below is None else np.maximum(level.absent_cells, 1.0)
+            found[level.prefixes] = masses / room
+        return found
+
+
+def drawn(table: ht.SparseTable, nodes: PrunedSpace, *, epsilon: Fraction, size: int) -> Drawn:
+    """Draw a tree and fit it."""
+    found = draw_summary(
+        table,
+        ht.Filter(size=size, two_sided=False),
+        epsilon=epsilon,
+        sensitivity=Fraction(nodes.per_cell),
+        entropy=KeyStream(),
+        nodes=nodes,
+    )
+    rate, cutoff = epsilon * nodes.share / nodes.per_cell, found.cutoff or 1.0
+    return Drawn(
+        nodes.tree, fitted(nodes.tree, found.codes[:, 0], found.counts, rate=rate, cutoff=cutoff), cutoff
+    )
+
+
+def over(shape: tuple[int, ...], structure: ht.Tree, *, shares: tuple[int, ...] | None = None) -> PrunedSpace:
+    """Return the nodes of a tree over attributes of these sizes, with other shares of its levels if given."""
+    nodes = nodes_over(structure, shape, places=range(len(shape)))
+    return nodes if shares is None else PrunedSpace(structure, _Shared(nodes.tree, shares))
+
+
+class _Shared(BranchingTree):
+    """A tree whose levels share epsilon otherwise."""
+
+    def __init__(self, tree: BranchingTree, shares: tuple[int, ...]) -> None:
+        super().__init__(tree.addresses, branching=tree.branching)
+        self._shares = shares
+
+    @property
+    def shares(self) -> tuple[int, ...]:
+        return self._shares
+
+
+class Counted(Level):
+    """No fit: a node has its noisy count, or a part of it where its parent has less."""
+
+    @cached_property
+    def estimates(self) -> Estimates:
+        return Estimates(self.counts, np.ones(self.cells.size))
+
+    def shared(self, masses: Array) -> tuple[Array, Array]:
+        if self.below is None:
+            return np.zeros(0), masses
+        given = np.maximum(self.below.counts, 0.0)
+        together = self.sums(given)
+        scale = masses / np.maximum(together, 1e-300)
+        given *= np.where((together > masses) | (self.absent <= 0), scale, 1.0)[self.below.parents]
+        return given, np.maximum(masses - self.sums(given), 0.0)
+
+
+class Unbounded(Level):
+    """Masses may be negative."""
+
+    def shared(self, masses: Array) -> tuple[Array, Array]:
+        if self.below is None:
+            return np.zeros(0), masses
+        known, (mean, variance) = self.children, self.absent_child
+        rest, spread = self.absent * mean, self.absent * variance
+        each = (masses - self.sums(known.means) - rest) / (self.sums(known.variances) + spread)
+        return known.means + known.variances * each[self.below.parents], rest + spread * each
+
+
+class Unexpected(Level):
+    """Nothing is known of children but their counts, and that those of absent ones lie around 0."""
+
+    @cached_property
+    def absent_child(self) -> tuple[float, float]:
+        return 0.0, self.cutoff**2
+
+    def _child(self) -> tuple[float, float]:
+        return 0.0, 1e30
+
+
+def _again(levels: list[Level], kind: type[Level]) -> list[Level]:
+    """Return levels of another kind, with the same nodes."""
+    found: list[Level] = []
+    for level in reversed(levels):
+        published = {each.name: getattr(level, each.name) for each in fields(Level) if each.name != "below"}
+        found.insert(0, kind(**published, below=found[0] if found else None))
+    return found
+
+
+def _own_masses(levels: list[Level]) -> list[Array]:
+    masses, own = np.maximum(levels[0].estimates.means, 0.0), []
+    for level in levels:
+        masses, kept = level.shared(masses)
+        own.append(kept)
+    return own
