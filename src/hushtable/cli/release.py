@@ -71,6 +71,7 @@ def _facts(release: Release) -> Iterator[tuple[str, str]]:
     """Yield how a release was made, in words."""
     from hushtable.cli import words
     from hushtable.release.display import plan_in_words, structure_text
+    from hushtable.structures.settings import Tree
 
     terms = release.terms
     method = terms.method
@@ -78,7 +79,8 @@ def _facts(release: Release) -> Iterator[tuple[str, str]]:
     yield "rows", f"{len(release):,} of {words.cells_in_words(terms.space.cells_total)} {unit}s"
     if (structure := structure_text(terms)) is not None:
         yield "structure", words.printable(structure)
-    consistent = getattr(terms.structure, "consistent", False)
+    pruned = isinstance(terms.structure, Tree)
+    consistent = pruned or getattr(terms.structure, "consistent", False)
     yield "summary", words.method_in_words(method, of=f"{unit}s", consistent=consistent)
     if terms.cutoff is not None:
         two_sided = getattr(method, "two_sided", True)
@@ -89,7 +91,8 @@ def _facts(release: Release) -> Iterator[tuple[str, str]]:
         yield "threshold", words.threshold_in_words(terms.threshold, **met)
     if terms.plan is not None:
         yield "settings", words.printable(plan_in_words(terms))
-    yield "noise", f"two-sided geometric, {words.spread_in_words(terms.rate)}, in every {unit}"
+    root = "; in the root four times that" if pruned else ""
+    yield "noise", f"two-sided geometric, {words.spread_in_words(terms.rate)}, in every {unit}{root}"
     epsilon = words.exact_in_words(terms.epsilon)
     if terms.total is None or terms.total_rate is None:
         bought = "; no noisy total was bought" if terms.nodes is None else ""
@@ -100,7 +103,9 @@ def _facts(release: Release) -> Iterator[tuple[str, str]]:
             "epsilon",
             f"{epsilon}, of which {words.exact_in_words(terms.total_epsilon)} for the noisy total",
         )
-    yield "sensitivity", f"{terms.sensitivity:,}: the most by which one unit changes all counts together"
+    weighed = ", those below the root four times" if pruned else ""
+    change = f"the most by which one unit changes all counts together{weighed}"
+    yield "sensitivity", f"{terms.sensitivity:,}: {change}"
     yield "made by", f"hushtable {words.printable(terms.version)}"
 
 
