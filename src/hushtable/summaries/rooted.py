@@ -20,6 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.domain.keys import sorting_order
 from hushtable.noise import BitSource
 from hushtable.structures.addresses import Numbers
 from hushtable.structures.branching import BranchingTree
@@ -33,7 +34,7 @@ class Occupied:
     """Occupied cells in the order of their addresses, and sums over ranges of them. Private."""
 
     def __init__(self, addresses: Numbers, counts: Numbers) -> None:
-        order = np.argsort(addresses, kind="stable")
+        order = sorting_order(addresses.view(np.uint64)[np.newaxis])
         self.addresses = addresses[order]
         # Two halves, so that no sum wraps; one, where it cannot.
         sizes = int(np.abs(counts).max(initial=0)) * counts.size
