@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.domain.keys import sorting_order
+from hushtable.domain.keys import ascending, sorting_order
 from hushtable.noise import BitSource
 from hushtable.structures.addresses import Numbers
 from hushtable.structures.branching import BranchingTree
@@ -34,11 +34,13 @@ class Occupied:
     """Occupied cells in the order of their addresses, and sums over ranges of them. Private."""
 
     def __init__(self, addresses: Numbers, counts: Numbers) -> None:
-        order = sorting_order(addresses.view(np.uint64)[np.newaxis])
-        self.addresses = addresses[order]
+        if not ascending(addresses.view(np.uint64)[np.newaxis]):
+            order = sorting_order(addresses.view(np.uint64)[np.newaxis])
+            addresses, counts = addresses[order], counts[order]
+        self.addresses = addresses
         # Two halves, so that no sum wraps; one, where it cannot.
         sizes = int(np.abs(counts).max(initial=0)) * counts.size
-        halves = (counts[order] >> 32, counts[order] & 0xFFFFFFFF) if sizes >> 60 else (counts[order],)
+        halves = (counts >> 32, counts & 0xFFFFFFFF) if sizes >> 60 else (counts,)
         self._running = [np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(half)]) for half in halves]
 
     def bounds(
@@ -164,17 +166,18 @@ def rooted_tree(
 
 
 def _lower(examined: list[list[Nodes]], tried: int, *, missing: int, size: int) -> int:
-    """Return a lower cutoff; any would do.
+    """Return a lower cutoff, half of the last or more; any would do.
 
-    As many as are missing reach this one, of those that did not reach the last; where many are missing, half
-    as many, since their children may be kept too. It is not below half of the largest rank among them. Too
-    many nodes cost more than a step more does.
+    As many as are missing reach it, of those that did not reach the last; where many are missing, half as
+    many, since their children may be kept too. Too many nodes cost more than a step more does.
     """
-    ranks = np.concatenate([part.ranks[part.ranks < tried] for parts in examined for part in parts])
-    wanted = min(missing if 4 * missing < size else -(-missing // 2), ranks.size)
-    if not wanted:
-        return 1
-    return max(int(np.partition(ranks, ranks.size - wanted)[ranks.size - wanted]), int(ranks.max()) // 2)
+    low = tried // 2
+    parts = [part.ranks for parts in examined for part in parts]
+    ranks = np.concatenate([each[(each >= low) & (each < tried)] for each in parts])
+    wanted = missing if 4 * missing < size else -(-missing // 2)
+    if ranks.size <= wanted:
+        return low
+    return int(np.partition(ranks, ranks.size - wanted)[ranks.size - wanted])
 
 
 def _root(occupied: Occupied, noised: Callable[[int, Numbers, Numbers], Numbers], *, stays: bool) -> Nodes:
