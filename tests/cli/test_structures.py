@@ -81,6 +81,7 @@ def test_cells_are_what_is_left_out() -> None:
         (["--structure", "dyadic", "--order", "morton"], "the order names 'morton', which is no attribute"),
         (["--structure", "tree", "--summary", "priority"], "a tree is pruned by a filter of counts above 0"),
         (["--structure", "tree", "--total-share", "1/9"], "a structure has its total as its root"),
+        (["--structure", "tree", "--cutoff", "auto"], "a tree has no automatic cutoff. Give a size alone"),
         (
             ["--structure", "dyadic", "--consistent", "--summary", "priority"],
             "a consistent tree needs a filter",

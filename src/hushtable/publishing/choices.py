@@ -95,6 +95,10 @@ def choice(
         if size is None:
             raise BadChoice("a cutoff of `auto` needs a size", "Give the number of rows you want.")
         size = Priority(size=size).size  # checked before it is used
+        if plan is None and isinstance(structure, Tree):
+            # The rule counts nodes that noise sends over a cutoff, of which a tree examines few.
+            hint = "Give a size alone: a tree stops by itself where noise would make it grow."
+            raise BadChoice("a tree has no automatic cutoff", hint)
         if plan is None:
             cutoff, rule = auto_cutoff(size, cells=cells, rate=rate, two_sided=not one_sided), AUTO_CUTOFF
         else:

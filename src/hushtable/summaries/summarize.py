@@ -290,7 +290,6 @@ def _summarize_pruned(
     check_cutoff(nodes, method, rate=rates[-1])
     least = least_cutoff(nodes.tree.branching, rates[-1])
     cutoff = Acceptance(cutoff=method.cutoff).cutoff
-
     lowest = least if cutoff is None else ceil(cutoff)
     found = _rooted(table, nodes.tree, rates, entropy, cutoff=lowest, size=method.size, root_stays=True)
     reached = known_cutoff(found.counts, float(lowest if found.cutoff is None else found.cutoff))
