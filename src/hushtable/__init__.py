@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from hushtable.query.cells.conditions import between
     from hushtable.query.estimation.estimate import Estimate
     from hushtable.query.release import Release, open
-    from hushtable.structures.settings import Dyadic, Haar, ProductDyadic, Tree
+    from hushtable.structures.settings import CountSketch, Dyadic, Haar, Marginals, ProductDyadic, Tree
     from hushtable.summaries.summarize import summarize
     from hushtable.summaries.summary import Summary
     from hushtable.table.sparse import SparseTable
@@ -73,6 +73,7 @@ __all__ = [
     "BadSettings",
     "BadTable",
     "BudgetExceeded",
+    "CountSketch",
     "Domain",
     "Dyadic",
     "Estimate",
@@ -84,6 +85,7 @@ __all__ = [
     "HushtableError",
     "InternalError",
     "Ledger",
+    "Marginals",
     "MissingPackage",
     "Plan",
     "Priority",
@@ -111,6 +113,7 @@ __all__ = [
 
 # Loaded on first use, so that `import hushtable` stays as quick as a look at the errors.
 _HOMES = {
+    "CountSketch": "hushtable.structures.settings",
     "Domain": "hushtable.domain.domain",
     "Dyadic": "hushtable.structures.settings",
     "Estimate": "hushtable.query.estimation.estimate",
@@ -120,6 +123,7 @@ _HOMES = {
     "FilterThreshold": "hushtable.methods.settings",
     "Haar": "hushtable.structures.settings",
     "Ledger": "hushtable.ledger.ledger",
+    "Marginals": "hushtable.structures.settings",
     "Plan": "hushtable.planning.plan",
     "Priority": "hushtable.methods.settings",
     "ProductDyadic": "hushtable.structures.settings",

@@ -33,7 +33,7 @@ from hushtable.cli.options import (
 SummaryName = Literal[
     "auto", "everything", "filter", "threshold", "priority", "filter-threshold", "filter-priority"
 ]
-StructureName = Literal["auto", "cells", "dyadic", "haar", "product-dyadic", "tree"]
+StructureName = Literal["auto", "cells", "dyadic", "haar", "product-dyadic", "tree", "sketch"]
 
 
 def publish(
@@ -67,7 +67,9 @@ def publish(
     ] = False,
     structure: Annotated[
         StructureName,
-        typer.Option(metavar="NAME", help=f"What is noised: {', '.join(get_args(StructureName))}."),
+        typer.Option(
+            metavar="NAME", help=f"What is noised: {', '.join(get_args(StructureName))}; or --marginals."
+        ),
     ] = "cells",
     order: Annotated[
         str | None,
@@ -78,6 +80,21 @@ def publish(
     ] = None,
     branching: Annotated[
         int | None, typer.Option(metavar="B", help="How many children a node of a tree has: 16.")
+    ] = None,
+    width: Annotated[
+        int | None, typer.Option(metavar="W", help="How many buckets a row of a sketch has.")
+    ] = None,
+    depth: Annotated[int | None, typer.Option(metavar="D", help="How many rows a sketch has: 1.")] = None,
+    marginals: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME,...|all-K",
+            help="A marginal of a data cube, or all of K attributes; give it once for each.",
+        ),
+    ] = None,
+    weights: Annotated[
+        str | None,
+        typer.Option(metavar="N,...", help="How marginals share epsilon, one for each --marginals: equally."),
     ] = None,
     consistent: Annotated[
         bool, typer.Option("--consistent", help="Drop dyadic ranges inside absent ones; one-sided.")
@@ -134,25 +151,26 @@ def publish(
     from hushtable.ledger.ledger import Ledger
     from hushtable.planning.plan import plan as planned
     from hushtable.publishing.choices import (
-        choice,
+        choice_over,
         default_summary,
-        needs_one_side,
         planned_structure,
         structure_choice,
         takes_size,
     )
     from hushtable.publishing.publish import publish_chosen, split_epsilon
-    from hushtable.structures.nodes import published_units
-    from hushtable.structures.settings import MORTON, Cells
+    from hushtable.structures.settings import ALL_OF, MORTON, Cells
 
     if no_ledger == (ledger is not None):
         raise typer.BadParameter("Give one of --ledger FILE and --no-ledger.")
     assumed = any(each is not None for each in (expect_cells, expect_mean, expect_sd, profile, like))
-    if size is None and (assumed or summary in (None, "auto", "filter-priority")):
+    sized = structure != "sketch" and (assumed or summary in (None, "auto", "filter-priority"))
+    if size is None and sized:
         raise typer.BadParameter("Give --size N: how many rows to publish.")
+    if marginals and structure != "cells":
+        raise typer.BadParameter("Give one of --structure and --marginals.")
     auto = structure == "auto"
-    if auto and (order is not None or branching is not None or consistent):
-        raise typer.BadParameter("--order, --branching and --consistent go with a structure that is named.")
+    if auto and any((order, branching, consistent, width, depth)):
+        raise typer.BadParameter("Settings of a structure go with one that is named.")
     measure = measured(
         count_column=count_column, sum_column=sum_column, clamp=clamp, unit=unit, max_rows=max_rows
     )
@@ -161,10 +179,16 @@ def publish(
     names = None if order is None else names_of([order], declared.names)
     morton = structure == "tree" and order == MORTON
     noised = structure_choice(
-        "cells" if auto else structure,
+        "marginals" if marginals else "cells" if auto else structure,
         order=MORTON if morton else names,
         consistent=consistent,
         branching=branching,
+        width=width,
+        depth=depth,
+        marginals=[each if ALL_OF.fullmatch(each) else names_of([each], declared.names) for each in marginals]
+        if marginals
+        else None,
+        weights=None if weights is None else weights.split(","),
     )
     whole, for_total = split_epsilon(epsilon, total_share, noised)
     plan = None
@@ -189,20 +213,20 @@ def publish(
         noised = planned_structure(plan, summary)
         if not isinstance(noised, Cells):  # then no noisy total is bought
             whole, for_total = split_epsilon(epsilon, None, noised)
-    units, for_each = published_units(noised, declared)
     name = summary or ("auto" if auto else default_summary(noised))
     # Where settings leave nothing to a size, it is for the plan alone.
     sized = plan is None or takes_size(name, cutoff=cutoff, threshold=threshold)
-    chosen = choice(
-        name,
+    chosen = choice_over(
+        noised,
+        declared,
+        summary="auto" if auto else summary,
+        epsilon=whole - for_total,
+        sensitivity=measure.sensitivity,
         size=size if sized else None,
         cutoff=cutoff,
         threshold=threshold,
-        one_sided=one_sided or needs_one_side(noised),
-        cells=units,
-        rate=(whole - for_total) / (measure.sensitivity * for_each),
+        one_sided=one_sided,
         plan=plan,
-        structure=noised,
     )
     account = None if ledger is None else Ledger.open(ledger)
     with shown_progress(quiet=quiet) as progress:

@@ -70,13 +70,14 @@ def show(
 def _facts(release: Release) -> Iterator[tuple[str, str]]:
     """Yield how a release was made, in words."""
     from hushtable.cli import words
-    from hushtable.release.display import plan_in_words, structure_text
+    from hushtable.release.display import plan_in_words, structure_text, unit_of
+    from hushtable.release.terms import takes_total
     from hushtable.structures.settings import Tree
 
     terms = release.terms
     method = terms.method
-    unit = "cell" if terms.nodes is None else "node"
-    yield "rows", f"{len(release):,} of {words.cells_in_words(terms.space.cells_total)} {unit}s"
+    unit = unit_of(terms)
+    yield "rows", f"{len(release):,} of {words.cells_in_words(terms.units_total)} {unit}s"
     if (structure := structure_text(terms)) is not None:
         yield "structure", words.printable(structure)
     pruned = isinstance(terms.structure, Tree)
@@ -95,7 +96,7 @@ def _facts(release: Release) -> Iterator[tuple[str, str]]:
     yield "noise", f"two-sided geometric, {words.spread_in_words(terms.rate)}, in every {unit}{root}"
     epsilon = words.exact_in_words(terms.epsilon)
     if terms.total is None or terms.total_rate is None:
-        bought = "; no noisy total was bought" if terms.nodes is None else ""
+        bought = "; no noisy total was bought" if takes_total(terms.structure) else ""
         yield "epsilon", f"{epsilon}, all of it for the {unit}s{bought}"
     else:
         yield "noisy total", f"{terms.total:,}, with noise of {words.spread_in_words(terms.total_rate)}"

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
+from hushtable.domain.domain import Domain
 from hushtable.errors import BadChoice
 from hushtable.exact.rationals import Rational
 from hushtable.methods.settings import (
@@ -25,9 +26,20 @@ from hushtable.methods.settings import (
 )
 from hushtable.methods.tuning import AUTO_CUTOFF, auto_cutoff
 from hushtable.planning.plan import PLAN_RULE, Plan
-from hushtable.structures.settings import STRUCTURES, Cells, Dyadic, Structure, Tree
+from hushtable.structures.cubes import CubeSpace, cube_space
+from hushtable.structures.nodes import as_structure, published_units
+from hushtable.structures.settings import (
+    STRUCTURES,
+    Cells,
+    CountSketch,
+    Dyadic,
+    Marginals,
+    Structure,
+    Tree,
+)
 
 AUTO = "auto"
+WHOLE = "whole-1"  # the rule by which a marginal that a size has room for is published whole
 _CELLS = Cells()
 SUMMARIES = (AUTO, "everything", "filter", "threshold", "priority", "filter-threshold", "filter-priority")
 # What each summary takes beside `one_sided`.
@@ -40,15 +52,29 @@ _TAKES: dict[str, tuple[str, ...]] = {
     "filter-threshold": ("cutoff", "threshold", "size"),
     "filter-priority": ("cutoff", "size"),
 }
+# Which structures take each of their settings.
+_OF: dict[str, tuple[str, ...]] = {
+    "order": ("dyadic", "haar", "product-dyadic", "tree"),
+    "consistent": ("dyadic",),
+    "branching": ("tree",),
+    "width": ("sketch",),
+    "depth": ("sketch",),
+    "marginals": ("marginals",),
+    "weights": ("marginals",),
+}
 _ASSUME = "Give one: expected cells, mean and sd; a profile; or an older release that it is like."
 
 
 class Choice(NamedTuple):
-    """The settings of a summary; the rule that made some of them, and the plan that judges them, if any."""
+    """The settings of a summary; the rule that made some of them, and the plan that judges them, if any.
+
+    Of a data cube, `parts` are those of its marginals, and the others are those of the largest one.
+    """
 
     method: Method
     rule: str | None
     plan: Plan | None = None
+    parts: tuple[Choice, ...] = ()
 
 
 def choice(
@@ -109,6 +135,59 @@ def choice(
     return Choice(method, rule, plan)
 
 
+def choice_over(
+    structure: Structure,
+    domain: Domain,
+    *,
+    summary: str | None,
+    epsilon: Fraction,
+    sensitivity: int,
+    size: int | None = None,
+    cutoff: Rational | None = None,
+    threshold: Rational | None = None,
+    one_sided: bool = False,
+    plan: Plan | None = None,
+) -> Choice:
+    """Return a summary over a domain, by its name or the structure's usual one: of each marginal of a cube.
+
+    `epsilon` is for all that is published but a total, and `sensitivity` that of a table of cells. A marginal
+    that a size alone has room for is published whole.
+    """
+    if isinstance(structure, CountSketch) and size is not None:
+        raise BadChoice("a sketch has no size", "Its width and its depth say how many buckets it has.")
+
+    def chosen(cells: int, rate: Fraction) -> Choice:
+        return choice(
+            summary or default_summary(structure),
+            size=size,
+            cutoff=cutoff,
+            threshold=threshold,
+            one_sided=one_sided or needs_one_side(structure),
+            cells=cells,
+            rate=rate,
+            plan=plan,
+            structure=structure,
+        )
+
+    units, for_each = published_units(structure, domain)
+    rate = epsilon / (sensitivity * for_each)
+    if not isinstance(structure, Marginals):
+        return chosen(units, rate)
+    cube, parts = cube_space(structure, domain), []
+    alone = summary is None and cutoff is None and threshold is None
+    for each in cube.marginals:
+        cells = each.domain.cells_total
+        whole = alone and size is not None and cells <= Priority(size=size).size
+        method = Everything(nonnegative=one_sided)
+        parts.append(Choice(method, WHOLE, plan) if whole else chosen(cells, rate * each.share))
+    return over_cube(cube, parts)
+
+
+def over_cube(cube: CubeSpace, parts: Sequence[Choice]) -> Choice:
+    """Return the choices for marginals as one."""
+    return parts[cube.largest]._replace(parts=tuple(parts))
+
+
 def takes_size(summary: str, *, cutoff: Rational | None, threshold: Rational | None) -> bool:
     """Return whether a summary with these settings has use for a size.
 
@@ -165,7 +244,9 @@ def _method(
 
 def default_summary(structure: Structure) -> str:
     """Return the summary for a size alone: of nodes the largest, which ranges are made of best."""
-    return "filter-priority" if isinstance(structure, Cells) else "filter"
+    if isinstance(structure, CountSketch):
+        return "everything"
+    return "filter-priority" if isinstance(structure, Cells | Marginals) else "filter"
 
 
 def structure_choice(
@@ -174,6 +255,10 @@ def structure_choice(
     order: Sequence[str] | str | None = None,
     consistent: bool = False,
     branching: int | None = None,
+    width: int | None = None,
+    depth: int | None = None,
+    marginals: Sequence[Sequence[str] | str] | None = None,
+    weights: Sequence[Rational] | None = None,
 ) -> Structure:
     """Return the structure of that name, with what it takes.
 
@@ -183,20 +268,28 @@ def structure_choice(
     if name not in STRUCTURES:
         raise BadChoice(f"there is no structure {name!r}", f"There are {', '.join(STRUCTURES)}.")
     settings: dict[str, Any] = {}
-    if order is not None:
-        if name == "cells":
-            raise BadChoice("cells have no order", "An order goes with a structure.")
-        settings["order"] = order
-    if consistent:
-        if name != "dyadic":
-            fact = f"the structure {name!r} has no check for consistency"
-            raise BadChoice(fact, "Only 'dyadic' has one.")
-        settings["consistent"] = True
-    if branching is not None:
-        if name != "tree":
-            raise BadChoice(f"the structure {name!r} has no branching", "Only 'tree' has one.")
-        settings["branching"] = branching
-    return STRUCTURES[name](**settings)
+    given = {
+        "order": order,
+        "consistent": consistent or None,
+        "branching": branching,
+        "width": width,
+        "depth": depth,
+        "marginals": marginals,
+        "weights": weights,
+    }
+    for setting, value in given.items():
+        if value is not None:
+            if name not in _OF[setting]:
+                own = " and ".join(map(repr, _OF[setting]))
+                fact = f"the structure {name!r} takes no `{setting}`"
+                raise BadChoice(fact, f"It goes with {own}.")
+            settings[setting] = value
+    if name == "sketch" and width is None:
+        raise BadChoice("a sketch needs a width", "Give the number of buckets in a row.")
+    if name == "marginals":
+        return Marginals(*settings.pop("marginals", ()), **settings)
+    made: Structure = STRUCTURES[name](**settings)
+    return made
 
 
 def planned_structure(plan: Plan | None, summary: object = None) -> Structure:
@@ -206,7 +299,7 @@ def planned_structure(plan: Plan | None, summary: object = None) -> Structure:
     if summary not in (None, AUTO):
         fact = "a structure of `auto` brings its own summary, and another was given"
         raise BadChoice(fact, "Leave the summary out, or name the structure.")
-    return STRUCTURES[plan.structure]()
+    return as_structure(plan.structure)
 
 
 def needs_one_side(structure: Structure) -> bool:

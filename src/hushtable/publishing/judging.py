@@ -11,6 +11,8 @@ from hushtable.errors import BadChoice, WastedRelease
 from hushtable.planning.plan import PLAN_RULE, Plan
 from hushtable.release.assumed import Assumption
 from hushtable.release.terms import Terms, as_text
+from hushtable.structures.cubes import CubeSpace
+from hushtable.structures.nodes import Nodes
 from hushtable.structures.settings import Cells, Tree
 
 
@@ -38,9 +40,11 @@ def check_plan(plan: Plan, terms: Terms) -> None:
 def check_worth(plan: Plan | None, terms: Terms, *, anyway: bool) -> None:
     """Raise where the release would be wasted, unless the owner wants it anyway."""
     reasons, hints = [], []
-    most, size = terms.space.cells_total, getattr(terms.method, "size", None)
+    most, size = terms.units_total, getattr(terms.method, "size", None)
+    if isinstance(terms.nodes, CubeSpace):  # a size is that of each
+        most = max(each.domain.cells_total for each in terms.nodes.marginals)
     if size is not None and size > most:
-        what = "cells" if terms.nodes is None else "nodes"
+        what = "nodes" if isinstance(terms.nodes, Nodes) else "cells"
         reasons.append(f"a size of {size:,} is more than the {most:,} {what} there are")
         hints.append(f"Ask for at most {most:,} rows.")
     if plan is not None and (wasted := plan.judge(terms.method, terms.structure).wasted):

@@ -41,21 +41,29 @@ from hushtable.planning.plan import Plan
 from hushtable.publishing.choices import (
     AUTO,
     Choice,
-    choice,
-    default_summary,
+    choice_over,
     name_of,
-    needs_one_side,
+    over_cube,
     planned_structure,
     recommended,
 )
+from hushtable.publishing.joining import Rows, joined, rows_of
 from hushtable.publishing.judging import check_plan, check_worth, recorded
 from hushtable.query.release import Release, open_release
 from hushtable.release.layout import check_names
 from hushtable.release.record import check_output, write_release
-from hushtable.release.terms import Terms, as_taken, check_together
-from hushtable.structures.nodes import PrunedSpace, as_structure, published_units
-from hushtable.structures.settings import Cells, Structure
-from hushtable.summaries.summarize import check_cutoff, check_method, draw_summary, summarize_slices
+from hushtable.release.terms import Part, Terms, as_taken, check_together, takes_total
+from hushtable.structures.cubes import CubeSpace, cube_space
+from hushtable.structures.nodes import NodeSpace, PrunedSpace, as_structure, published_units
+from hushtable.structures.settings import Cells, CountSketch, Marginals, Structure
+from hushtable.summaries.cubes import draw_marginals
+from hushtable.summaries.summarize import (
+    check_cutoff,
+    check_method,
+    draw_summary,
+    drawn_keys,
+    summarize_slices,
+)
 from hushtable.summaries.summary import Summary
 from hushtable.table.progress import Progress, unheard
 
@@ -95,14 +103,15 @@ def publish(
     argument                      meaning
     ============================  ====================================================================
     `level`                       coarser levels of attributes, as in {"home": "tract"}; else the finest
-    `size`                        rows to publish, by filter-priority with a cutoff from public facts
+    `size`                        rows to publish, by filter-priority with a cutoff from public facts; of a
+                                  data cube, so many of each marginal
     `summary`                     another method instead, as in `ht.Priority(size=1000)`
     `plan`                        an `ht.Plan` for this release: its method, or it judges that of `summary`
     `anyway`                      publish what would otherwise be refused as `WastedRelease`
-    `structure`                   sums of cells to publish instead, as in `ht.Tree()` or "haar"; with a plan,
-                                  "auto" is what it takes for ranges: cells or a tree
+    `structure`                   sums of cells to publish instead, as in `ht.Tree()`, `ht.Marginals("all-2")`
+                                  or "haar"; with a plan, "auto" is what it takes for ranges: cells or a tree
     `total_share`                 the share of epsilon that buys a noisy total: 1/50 if left out, 0 for none;
-                                  of a structure the root is the total, and none is bought
+                                  a tree has its root as total, and none is bought
     `ledger`                      is charged before anything is drawn; None if you keep count elsewhere
     `data`, `unit`, `where` ...   as in `ht.count`
     ============================  ====================================================================
@@ -130,17 +139,18 @@ def publish(
     whole, for_total = split_epsilon(epsilon, total_share, noised)
     if plan is not None and size is not None:
         raise BadChoice("a plan has a size, and another was given", "Leave `size` out, or plan with it.")
-    if plan is None and (size is None) == (summary is None):
+    if plan is None and (size is None) == (summary is None) and not isinstance(noised, CountSketch):
         raise BadSettings("publish", ("size", "summary"))
     if summary is not None:
         chosen = Choice(as_taken(noised, summary), None, plan)
+        if isinstance(noised, Marginals):
+            cube = cube_space(noised, declared)
+            chosen = over_cube(cube, [chosen] * len(cube.marginals))
     elif plan is not None:
         chosen = recommended(plan, noised)
     else:
-        units, for_each = published_units(noised, declared)
-        rate = (whole - for_total) / (measure.sensitivity * for_each)
-        one_sided = needs_one_side(noised)
-        chosen = choice(default_summary(noised), size=size, one_sided=one_sided, cells=units, rate=rate)
+        rows, most = whole - for_total, measure.sensitivity
+        chosen = choice_over(noised, declared, summary=None, epsilon=rows, sensitivity=most, size=size)
     return publish_chosen(
         data,
         domain=declared,
@@ -190,9 +200,11 @@ def publish_chosen(
     # 1. Whatever can be refused by public facts is refused before a row is read.
     if not domain.reviewed:
         raise UnreviewedDomain(domain.title)
-    check_together(structure, chosen.method, measure)
+    for each in (chosen, *chosen.parts):
+        check_together(structure, each.method, measure)
     check_names(structure, domain)
     _, for_each = published_units(structure, domain)
+    entropy = KeyStream()
     terms = Terms(
         domain=domain,
         measure=measure,
@@ -210,15 +222,18 @@ def publish_chosen(
         total=0 if total_epsilon else None,
         version=version("hushtable"),
         plan=recorded(chosen.plan),
+        keys=drawn_keys(structure, entropy),
+        parts=tuple(Part(method=each.method, rule=each.rule) for each in chosen.parts),
     )
     if chosen.plan is not None:
         check_plan(chosen.plan, terms)
+    for number in range(len(terms.parts)):
+        check_settings(terms.part(number))
     check_settings(terms)
     check_worth(chosen.plan, terms, anyway=anyway)
     check_output(output, overwrite=overwrite)
     if ledger is not None:
         ledger.can_pay(epsilon)
-    entropy = KeyStream()
     threads = os.cpu_count() or 1
     # 2. Count. A mistake in the data shows here, before anything is spent.
     with counted_rows(
@@ -240,35 +255,45 @@ def publish_chosen(
         # told without the numbers of cells that NumPy's own words would quote.
         rate = total_epsilon / measure.sensitivity
         total = quiet(noisy_total, counted, rate, entropy) if total_epsilon else None
-        drawn = quiet(drawn_summary, counted, terms, entropy, threads, progress)
+        bought = replace(terms, total=total)
+        met, rows = quiet(drawn_rows, counted, bought, entropy, threads, progress)
         dropped = counted.dropped
-    terms = replace(terms, cutoff=drawn.cutoff, threshold=drawn.threshold, total=total)
     # 5. Write the file whole, and only then say that the release is finished.
     digest = write_release(
-        output, terms, codes=drawn.codes, counts=drawn.counts, weights=drawn.weights, overwrite=overwrite
+        output, met, codes=rows.codes, counts=rows.counts, weights=rows.weights, overwrite=overwrite
     )
     if ledger is not None and entry is not None:
         ledger.finish(entry, digest=digest)
     return Published(open_release(output), dropped)
 
 
-def drawn_summary(
+def drawn_rows(
     counted: CountedRows, terms: Terms, entropy: BitSource, threads: int, progress: Progress
-) -> Summary:
-    """Draw the summary that the terms describe: of cells slice by slice, of nodes from a table in memory."""
-    draw: Callable[..., Summary]
-    if terms.nodes is None:
-        draw = partial(summarize_slices, counted.slices, counted.space)
+) -> tuple[Terms, Rows]:
+    """Draw what the terms describe: of cells slice by slice, of structures from a table in memory."""
+    draw: Callable[..., Any]
+    sensitivity = terms.sensitivity
+    if isinstance(terms.nodes, CubeSpace):
+        methods, sensitivity = [part.method for part in terms.parts], terms.measure.sensitivity
+        draw = partial(draw_marginals, counted.table(), terms.nodes, methods)
+    elif terms.nodes is None:
+        draw = partial(summarize_slices, counted.slices, counted.space, terms.method)
     else:
-        draw = partial(draw_summary, counted.table(), nodes=terms.nodes)
-    return draw(
-        terms.method,
+        draw = partial(draw_summary, counted.table(), terms.method, nodes=terms.nodes)
+    drawn: Summary | list[Summary] = draw(
         epsilon=terms.epsilon - terms.total_epsilon,
-        sensitivity=Fraction(terms.sensitivity),
+        sensitivity=Fraction(sensitivity),
         entropy=entropy,
         threads=threads,
         progress=progress,
     )
+    if isinstance(drawn, Summary):
+        return replace(terms, cutoff=drawn.cutoff, threshold=drawn.threshold), rows_of(drawn)
+    parts = [
+        replace(part, cutoff=each.cutoff, threshold=each.threshold)
+        for part, each in zip(terms.parts, drawn, strict=True)
+    ]
+    return joined(terms, parts, drawn)
 
 
 def check_settings(terms: Terms) -> None:
@@ -284,8 +309,9 @@ def check_settings(terms: Terms) -> None:
     if isinstance(terms.nodes, PrunedSpace):
         assert isinstance(method, Filter)
         check_cutoff(terms.nodes, method, rate=rate)
-    elif terms.nodes is None or terms.nodes.consistent_tree is None:
-        check_method(method, cells_total=terms.space.cells_total, rate=rate)
+    elif not (isinstance(terms.nodes, NodeSpace) and terms.nodes.consistent_tree):
+        cells = terms.units_total if not terms.parts else 1  # of a cube, each part is checked by itself
+        check_method(method, cells_total=cells, rate=rate)
 
 
 def in_one_line(output: str | os.PathLike[str], title: str, method: Method) -> str:
@@ -325,12 +351,12 @@ def split_epsilon(
     """Return all of epsilon, and the part of it that buys the noisy total."""
     whole = as_positive(epsilon, name="epsilon", hint="Typical values lie between 0.01 and 10.")
     if total_share is None:
-        return whole, whole * (_TOTAL_SHARE if isinstance(structure, Cells) else 0)
+        return whole, whole * (_TOTAL_SHARE if takes_total(structure) else 0)
     share = as_fraction(total_share, name="total_share")
     if not 0 <= share < 1:
         hint = "The default is 1/50; 0 publishes no total."
         raise BadNumber(name="total_share", value=total_share, allowed="must be from 0 to below 1", hint=hint)
-    if share and not isinstance(structure, Cells):
-        fact = "a structure has its total as its root, so no share of epsilon buys another"
+    if share and not takes_total(structure):
+        fact = "a tree has its total as its root, so no share of epsilon buys another"
         raise BadChoice(fact, "Leave `total_share` out.")
     return whole, whole * share

@@ -7,8 +7,7 @@ the release alone, and no ledger is charged.
 
 from __future__ import annotations
 
-from dataclasses import replace
-from fractions import Fraction
+from dataclasses import fields, replace
 from importlib.metadata import version
 from os import PathLike
 
@@ -23,27 +22,52 @@ from hushtable.methods.settings import (
     Priority,
     Threshold,
 )
+from hushtable.publishing.joining import Rows, joined, rows_of, summary_of
 from hushtable.query.release import Release, open_release
 from hushtable.release.record import ReleaseFile, write_release
+from hushtable.release.terms import Part, Terms
+from hushtable.structures.cubes import CubeSpace
 from hushtable.structures.nodes import PrunedSpace
 from hushtable.summaries.summary import Summary
 
 
 def thin(release: ReleaseFile, *, size: int, output: str | PathLike[str], overwrite: bool = False) -> Release:
-    """Write a release of at most `size` of the rows to `output`, and return it."""
-    method = thinned_method(release.summary, size)
+    """Write a release of at most `size` of the rows, of each marginal of a cube, and return it."""
     terms = replace(release.terms, version=version("hushtable"))
-    rows = _summary(release)
-    if len(rows) > size:
-        rows = _without_zeros(rows).thin(size=size)  # filters and samples never publish a 0
-        # A rule and a plan were for the rows first asked for, so they do not explain these settings.
-        terms = replace(
-            terms, method=method, rule=None, plan=None, cutoff=rows.cutoff, threshold=rows.threshold
-        )
+    rows = Rows(release.codes, release.counts, release.weights)
+    if isinstance(terms.nodes, CubeSpace):
+        terms, rows = _thinned_cube(terms, terms.nodes, rows, size)
+    else:
+        terms, found = _thinned(terms, rows, size)
+        rows = rows_of(found)
     write_release(
         output, terms, codes=rows.codes, counts=rows.counts, weights=rows.weights, overwrite=overwrite
     )
     return open_release(output)
+
+
+def _thinned(terms: Terms, rows: Rows, size: int) -> tuple[Terms, Summary]:
+    """Return at most `size` of the rows, and their terms."""
+    found = summary_of(terms, rows)
+    if len(found) <= size:
+        return terms, found
+    found = _without_zeros(found).thin(size=size)  # filters and samples never publish a 0
+    method = thinned_method(terms.method, size)
+    # A rule and a plan were for the rows first asked for, so they do not explain these settings.
+    met = replace(terms, cutoff=found.cutoff, threshold=found.threshold)
+    return replace(met, method=method, rule=None, plan=None), found
+
+
+def _thinned_cube(terms: Terms, cube: CubeSpace, rows: Rows, size: int) -> tuple[Terms, Rows]:
+    """Return at most `size` rows of each marginal."""
+    parts, drawn = [], []
+    for number, place in enumerate(cube.rows(rows.codes)):
+        own = Rows(cube.own_codes(number, rows.codes[place]), rows.counts[place], rows.weights[place])
+        thinned, found = _thinned(terms.part(number), own, size)
+        parts.append(Part(**{each.name: getattr(thinned, each.name) for each in fields(Part)}))
+        drawn.append(found)
+    plan = terms.plan if tuple(parts) == terms.parts else None
+    return joined(replace(terms, plan=plan), parts, drawn)
 
 
 def thinned_method(method: Method, size: int) -> Method:
@@ -60,23 +84,6 @@ def thinned_method(method: Method, size: int) -> Method:
             | FilterPriority(cutoff=cutoff, two_sided=two_sided)
         ):
             return FilterPriority(cutoff=cutoff, size=size, two_sided=two_sided)
-
-
-def _summary(release: ReleaseFile) -> Summary:
-    """Return the rows of a release as the summary they came from."""
-    terms = release.terms
-    return Summary(
-        shape=terms.space.shape,
-        method=terms.method,
-        epsilon=terms.epsilon - terms.total_epsilon,
-        sensitivity=Fraction(terms.sensitivity),
-        codes=release.codes,
-        counts=release.counts,
-        weights=release.weights,
-        threshold=terms.threshold,
-        cutoff=terms.cutoff,
-        nodes=terms.nodes,
-    )
 
 
 def _without_zeros(rows: Summary) -> Summary:

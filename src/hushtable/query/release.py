@@ -22,13 +22,17 @@ from hushtable.query.answerer import Answered, Answerer, GroupsAnswered
 from hushtable.query.cells.conditions import selected
 from hushtable.query.cells.naming import place_of
 from hushtable.query.cells.selection import Selection
+from hushtable.query.cubes import CubeAnswers
 from hushtable.query.estimation.cells import CellAnswers
 from hushtable.query.estimation.estimate import Estimate
 from hushtable.query.nodes.answering import NodeAnswers
 from hushtable.query.pruned.answering import PrunedAnswers
+from hushtable.query.sketched import SketchAnswers
 from hushtable.release.reading import read_head
 from hushtable.release.record import ReleaseFile
+from hushtable.structures.cubes import CubeSpace
 from hushtable.structures.nodes import PrunedSpace
+from hushtable.structures.sketches import SketchSpace
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -48,10 +52,17 @@ class Release(ReleaseFile):
 
     @cached_property
     def _answerer(self) -> Answerer:
-        nodes = self.terms.nodes
-        if isinstance(nodes, PrunedSpace):
-            return PrunedAnswers(self, nodes)
-        return CellAnswers(self) if nodes is None else NodeAnswers(self, nodes)
+        match self.terms.nodes:
+            case None:
+                return CellAnswers(self)
+            case CubeSpace() as cube:
+                return CubeAnswers(self, cube)
+            case SketchSpace() as sketch:
+                return SketchAnswers(self, sketch)
+            case PrunedSpace() as tree:
+                return PrunedAnswers(self, tree)
+            case nodes:
+                return NodeAnswers(self, nodes)
 
     def total(
         self,

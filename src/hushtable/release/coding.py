@@ -18,7 +18,9 @@ from hushtable.errors import BadRelease, shown
 from hushtable.release.intervals import nodes_of
 from hushtable.release.layout import columns_of
 from hushtable.release.terms import Terms
+from hushtable.structures.cubes import CubeSpace
 from hushtable.structures.nodes import Intervals, PrunedSpace
+from hushtable.structures.sketches import SketchSpace
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,14 +30,64 @@ _HINT = "Get the file again from where it was published, or ask who made it."
 
 def codes_of(terms: Terms, table: pa.Table) -> NDArray[np.int64]:
     """Return the codes of a release's rows: of shape (rows, attributes), or (rows, axes) of a tree."""
-    given = _intervals(terms, table)
-    codes = given.firsts if terms.nodes is None else nodes_of(terms.nodes, given)
-    if codes is None:
-        raise BadRelease("its rows hold intervals that are no nodes of its structure", _HINT)
+    codes = _codes(terms, table)
     if not ascending(terms.space.pack(codes)):
         raise BadRelease("its rows are not in the order of their codes", _HINT)
     if isinstance(terms.nodes, PrunedSpace) and not terms.nodes.are_rooted(codes):
         raise BadRelease("its rows are a tree without its root, or without a node above another", _HINT)
+    return codes
+
+
+def _codes(terms: Terms, table: pa.Table) -> NDArray[np.int64]:
+    """Return the codes that the columns say, or raise if they say none."""
+    match terms.nodes:
+        case CubeSpace() as cube:
+            return _cube_codes(cube, table)
+        case SketchSpace():
+            return _bucket_codes(terms, table)
+        case nodes:
+            given = _intervals(terms, table)
+            codes = given.firsts if nodes is None else nodes_of(nodes, given)
+    if codes is None:
+        raise BadRelease("its rows hold intervals that are no nodes of its structure", _HINT)
+    return codes
+
+
+def _bucket_codes(terms: Terms, table: pa.Table) -> NDArray[np.int64]:
+    """Return the codes of buckets: all of them, which a sketch needs."""
+    codes = np.stack([table.column(name).to_numpy() for name in ("row", "bucket")], axis=1)
+    every = np.arange(terms.space.cells_total, dtype=np.uint64)[np.newaxis]
+    if len(codes) != every.size or not np.array_equal(codes, terms.space.unpack(every)):
+        raise BadRelease("its rows are not all buckets of its sketch", _HINT)
+    return codes
+
+
+def _cube_codes(cube: CubeSpace, table: pa.Table) -> NDArray[np.int64]:
+    """Return the codes of rows of marginals."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    labels = pa.array([each.label for each in cube.marginals])
+    numbers = pc.index_in(table.column("marginal"), value_set=labels)
+    if numbers.null_count:
+        raise BadRelease("its rows name marginals that it does not have", _HINT)
+    codes = np.zeros((table.num_rows, 1 + len(cube.domain.names)), dtype=np.int64)
+    codes[:, 0] = numbers.to_numpy()
+    if (np.diff(codes[:, 0]) < 0).any():
+        raise BadRelease("its rows are not in the order of their codes", _HINT)
+    for marginal, rows in zip(cube.marginals, cube.rows(codes), strict=True):
+        part, places = table.slice(rows.start, rows.stop - rows.start), marginal.places
+        for place, attribute in enumerate(cube.domain.attributes):
+            column = part.column(attribute.name)
+            found = None
+            if place in places and not column.null_count:
+                found = encode(attribute.values, column)
+            elif place not in places and column.null_count == len(column):
+                continue
+            if found is None:
+                fact = f"its column {shown(attribute.name)} holds values that its domain does not have"
+                raise BadRelease(fact, _HINT)
+            codes[rows, 1 + place] = found
     return codes
 
 

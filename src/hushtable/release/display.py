@@ -5,6 +5,7 @@ Promise: the guarantee is always in sight, and text from the file is never taken
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape
 from math import log10
 from typing import TYPE_CHECKING
@@ -12,8 +13,18 @@ from typing import TYPE_CHECKING
 from hushtable.domain.kinds import plain
 from hushtable.release.layout import schema_of
 from hushtable.release.terms import Terms
+from hushtable.structures.cubes import CubeSpace
 from hushtable.structures.nodes import ordered_places
-from hushtable.structures.settings import MORTON, Cells, Dyadic, Haar, ProductDyadic, Tree
+from hushtable.structures.settings import (
+    MORTON,
+    Cells,
+    CountSketch,
+    Dyadic,
+    Haar,
+    Marginals,
+    ProductDyadic,
+    Tree,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -52,11 +63,16 @@ def html(release: ReleaseFile) -> str:
 
 
 def structure_text(terms: Terms) -> str | None:
-    """Return what the nodes of a release are, or None where it has cells."""
+    """Return what was noised in place of cells, or None where it was those."""
     structure, domain = terms.structure, terms.domain
     match structure:
         case Cells():
             return None
+        case CountSketch(width=width, depth=depth):
+            rows = f"{depth:,} row{'s' * (depth != 1)} of {width:,} buckets"
+            return f"a count sketch, {rows}, over {_listed(domain.names)}"
+        case Marginals():
+            return f"a data cube of {len(terms.parts):,} marginals: {_marginals(terms)}"
         case Dyadic(consistent=consistent):
             said = "consistent dyadic ranges" if consistent else "dyadic ranges"
         case Haar():
@@ -65,10 +81,28 @@ def structure_text(terms: Terms) -> str | None:
             said = "boxes of dyadic ranges"
         case Tree(branching=branching, order=order):
             said = f"a pruned tree of branching {branching}{', in z-order,' if order == MORTON else ''}"
-    names = [domain.names[place] for place in ordered_places(structure, domain)]
+    return f"{said} over {_listed([domain.names[place] for place in ordered_places(structure, domain)])}"
+
+
+def unit_of(terms: Terms) -> str:
+    """Return what a row is: a cell, a node or a bucket.
+
+    A row of a data cube is a cell of a marginal.
+    """
+    if isinstance(terms.structure, CountSketch):
+        return "bucket"
+    return "cell" if isinstance(terms.structure, Cells | Marginals) else "node"
+
+
+def _marginals(terms: Terms) -> str:
+    assert isinstance(terms.nodes, CubeSpace)
+    return _listed([f"({each.label})" for each in terms.nodes.marginals])
+
+
+def _listed(names: Sequence[str]) -> str:
     if len(names) > _SHOWN_COLUMNS:
         names = [*names[: _SHOWN_COLUMNS - 1], f"{len(names) - _SHOWN_COLUMNS + 1} more"]
-    return f"{said} over {', '.join(names)}"
+    return ", ".join(names)
 
 
 def _title(release: ReleaseFile) -> str:
@@ -78,9 +112,9 @@ def _title(release: ReleaseFile) -> str:
 
 def _facts(release: ReleaseFile) -> dict[str, str]:
     """Return what is worth knowing at a glance."""
-    terms, all_rows = release.terms, release.terms.space.cells_total
+    terms, all_rows = release.terms, release.terms.units_total
     m = f"{all_rows:,}" if all_rows < 10**15 else f"about 10^{log10(all_rows):.1f}"
-    facts = {"rows": f"{len(release):,} of {m} {'cells' if terms.nodes is None else 'nodes'}"}
+    facts = {"rows": f"{len(release):,} of {m} {unit_of(terms)}s"}
     if (structure := structure_text(terms)) is not None:
         facts["structure"] = structure
     facts["summary"] = _summary(release)
@@ -92,7 +126,10 @@ def _facts(release: ReleaseFile) -> dict[str, str]:
 
 
 def _summary(release: ReleaseFile) -> str:
-    """Return the method, what its rows met, and the settings that they do not show."""
+    """Return the method, what its rows met, and the settings that they do not show.
+
+    Of a data cube, those of its largest marginal.
+    """
     terms, said = release.terms, [type(release.summary).__name__]
     for name in ("cutoff", "threshold"):
         value = getattr(terms, name)
@@ -102,7 +139,10 @@ def _summary(release: ReleaseFile) -> str:
     if not getattr(terms.method, "two_sided", True):
         said.append("positive counts only")
     by_rule = terms.rule is not None and terms.plan is None
-    return ", ".join(said + [f"chosen by rule {terms.rule}"] * by_rule)
+    text = ", ".join(said + [f"chosen by rule {terms.rule}"] * by_rule)
+    if isinstance(terms.nodes, CubeSpace) and len(set(terms.parts)) > 1:
+        text += f"; that of {terms.nodes.marginals[terms.nodes.largest].label}, the largest marginal"
+    return text
 
 
 def plan_in_words(terms: Terms) -> str:

@@ -30,10 +30,21 @@ from hushtable.methods.settings import (
     Threshold,
 )
 from hushtable.release.assumed import Assumption
-from hushtable.release.terms import Terms
-from hushtable.structures.settings import MORTON, STRUCTURES, Cells, Dyadic, Structure, Tree, name_of
+from hushtable.release.terms import Part, Terms
+from hushtable.structures.cubes import CubeSpace
+from hushtable.structures.settings import (
+    MORTON,
+    STRUCTURES,
+    Cells,
+    CountSketch,
+    Dyadic,
+    Marginals,
+    Structure,
+    Tree,
+    name_of,
+)
 
-FORMAT = 2  # the highest that is known; files of cells keep the first, so that older readers open them
+FORMAT = 3  # the highest that is known; older kinds of files keep theirs, so that older readers open them
 KEY = "hushtable"
 DOMAIN_KEY = "hushtable.domain"
 
@@ -64,6 +75,7 @@ def entries_of(terms: Terms) -> dict[str, str]:
         "total_epsilon": str(terms.total_epsilon),
         "sensitivity": str(terms.sensitivity),
         **_structure_entries(terms.structure),
+        **_kind_entries(terms),
         "summary": _summary_table(terms.method),
         "rule": terms.rule,
         "cutoff": terms.cutoff,
@@ -122,6 +134,8 @@ def _terms(document: Mapping[str, Any], entries: Mapping[bytes, bytes]) -> Terms
         total=None if total is None else _whole(total, "total"),
         version=_get(document, "version", str),
         plan=_plan(_object(document["plan"], "its plan")) if "plan" in document else None,
+        keys=_texts(document, "keys") if isinstance(structure, CountSketch) else (),
+        parts=_parts(document) if isinstance(structure, Marginals) else (),
     )
 
 
@@ -149,13 +163,21 @@ def _measure(table: Mapping[str, Any]) -> Measure:
 
 
 def _format_of(structure: Structure) -> int:
-    """Return the number of the format: 1 for cells, 2 for the nodes of a tree."""
+    """Return the number of the format: 1 for cells, 2 for the nodes of a tree, 3 for sketches and cubes."""
+    if isinstance(structure, CountSketch | Marginals):
+        return 3
     return 1 if isinstance(structure, Cells) else 2
 
 
 def _structure_entries(structure: Structure) -> dict[str, Any]:
     """Return the entries of a structure; cells have a name and no more, as they always had."""
     entries: dict[str, Any] = {"structure": name_of(structure)}
+    if isinstance(structure, CountSketch):
+        return entries | {"width": structure.width, "depth": structure.depth}
+    if isinstance(structure, Marginals):
+        sets = [each if isinstance(each, str) else list(each) for each in structure.sets]
+        weights = None if structure.weights is None else list(map(str, structure.weights))
+        return entries | {"marginals": sets, "weights": weights}
     if not isinstance(structure, Cells):
         named = structure.order is None or structure.order == MORTON
         entries["order"] = structure.order if named else list(structure.order or ())
@@ -173,12 +195,58 @@ def _structure(document: Mapping[str, Any]) -> Structure:
     kind = STRUCTURES[name]
     if kind is Cells:
         return Cells()
+    if kind is CountSketch:
+        return CountSketch(width=_get(document, "width", int), depth=_get(document, "depth", int))
+    if kind is Marginals:
+        return Marginals(*_get(document, "marginals", list), weights=_get(document, "weights", list | None))
     settings = {"order": _get(document, "order", list | str | None if kind is Tree else list | None)}
     if kind is Tree:
         settings["branching"] = _get(document, "branching", int)
     if kind is Dyadic:
         settings["consistent"] = _get(document, "consistent", bool)
-    return kind(**settings)
+    made: Structure = kind(**settings)
+    return made
+
+
+def _kind_entries(terms: Terms) -> dict[str, Any]:
+    """Return what is beside the structure: the keys of a sketch, the parts of a cube."""
+    if not isinstance(terms.nodes, CubeSpace):
+        return {"keys": list(terms.keys)} if terms.keys else {}
+    cube, epsilon = terms.nodes, terms.epsilon - terms.total_epsilon
+    return {
+        "parts": [
+            {
+                "attributes": list(marginal.domain.names),
+                "epsilon": str(cube.epsilon_of(number, epsilon)),
+                "summary": _summary_table(part.method),
+                "rule": part.rule,
+                "cutoff": part.cutoff,
+                "threshold": part.threshold,
+            }
+            for number, (marginal, part) in enumerate(zip(cube.marginals, terms.parts, strict=True))
+        ]
+    }
+
+
+def _parts(document: Mapping[str, Any]) -> tuple[Part, ...]:
+    """Return the parts of a cube. Their attributes and epsilons follow from the rest, and are for people."""
+    tables = [_object(each, "a part of it") for each in _get(document, "parts", list)]
+    return tuple(
+        Part(
+            method=_method(_object(_get(table, "summary"), "its summary")),
+            rule=_get(table, "rule", str | None),
+            cutoff=_float(table, "cutoff"),
+            threshold=_float(table, "threshold"),
+        )
+        for table in tables
+    )
+
+
+def _texts(document: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    texts = _get(document, key, list)
+    if not all(isinstance(text, str) for text in texts):
+        _refuse(f"its `{key}` are {shown(texts)}")
+    return tuple(texts)
 
 
 def _summary_table(method: Method) -> dict[str, Any]:

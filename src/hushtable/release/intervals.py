@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.domain.keys import KeySpace
 from hushtable.errors import BadTable
 from hushtable.structures.nodes import Intervals, Nodes, PrunedSpace
 
@@ -25,7 +26,10 @@ def intervals_of(terms: Terms, codes: NDArray[np.int64]) -> Intervals:
     """Return the intervals of the rows with these codes, of cells or of nodes."""
     if terms.nodes is None:
         return Intervals(np.empty((len(codes), 0), dtype=np.int32), codes, codes)
-    _check(terms.nodes, codes)
+    assert isinstance(terms.nodes, Nodes)
+    check_codes(terms.nodes.space, codes)
+    if isinstance(terms.nodes, PrunedSpace) and not terms.nodes.have_cells(codes):
+        raise BadTable("codes of nodes are of padding", "They come from another domain or structure.")
     return terms.nodes.intervals(codes)
 
 
@@ -37,9 +41,9 @@ def nodes_of(nodes: Nodes, given: Intervals) -> NDArray[np.int64] | None:
     return codes if all(same) else None
 
 
-def _check(nodes: Nodes, codes: NDArray[np.int64]) -> None:
-    """Raise unless these are codes of nodes."""
-    shape = nodes.space.shape
+def check_codes(space: KeySpace, codes: NDArray[np.int64]) -> None:
+    """Raise unless these are codes of a space of nodes, buckets or marginals."""
+    shape = space.shape
     if codes.ndim != 2 or codes.shape[1] != len(shape):
         fact = f"codes do not have one column for each of {len(shape)} axes"
         raise BadTable(fact, "Pass codes of shape (nodes, axes).")
@@ -47,5 +51,3 @@ def _check(nodes: Nodes, codes: NDArray[np.int64]) -> None:
         if column.size and not (column.min() >= 0 and column.max() < size):
             fact = f"codes of nodes lie outside 0..{size - 1}"
             raise BadTable(fact, "They come from another domain or structure.")
-    if isinstance(nodes, PrunedSpace) and not nodes.have_cells(codes):
-        raise BadTable("codes of nodes are of padding", "They come from another domain or structure.")

@@ -15,9 +15,12 @@ from hushtable.domain.attributes import Bins, Categories, Edges, Integers, Kind,
 from hushtable.domain.columns import as_column
 from hushtable.domain.domain import Domain
 from hushtable.errors import BadChoice, shown
+from hushtable.release.cubes import bucket_columns, cube_columns
 from hushtable.release.intervals import intervals_of
+from hushtable.structures.cubes import CubeSpace
 from hushtable.structures.nodes import ordered_places
-from hushtable.structures.settings import Cells, ProductDyadic, Structure, name_of
+from hushtable.structures.settings import Cells, CountSketch, Marginals, ProductDyadic, Structure, name_of
+from hushtable.structures.sketches import SketchSpace
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,10 +32,15 @@ _FEW_VALUES = 1 << 16  # up to here a dictionary is smaller than the values one 
 
 
 class Column(NamedTuple):
-    """A column that says where a row is: a level of the axis at `place`, or values of the attribute there."""
+    """A column that says where a row is.
+
+    It holds a level of the axis at `place`, or values of the attribute there: of a range the first or the
+    last, of a cube those of marginals that have it. A row of a cube names its marginal, and one of a sketch
+    is numbers, its codes.
+    """
 
     name: str
-    holds: Literal["level", "first", "last"]
+    holds: Literal["level", "first", "last", "some", "marginal", "code"]
     place: int
 
 
@@ -40,10 +48,16 @@ def columns_of(structure: Structure, domain: Domain) -> list[Column]:
     """Return the columns before `count` and `weight`.
 
     A cell is the value of each attribute. A node is its level and the values at its first and last cell; if
-    each attribute has a tree of its own, it has a level of its own too.
+    each attribute has a tree of its own, it has a level of its own too. A row of a data cube is a marginal,
+    and a value of each attribute that it has. A bucket is its row of the sketch, and its number there.
     """
     if isinstance(structure, Cells):
         return [Column(name, "first", place) for place, name in enumerate(domain.names)]
+    if isinstance(structure, Marginals):
+        values = [Column(name, "some", place) for place, name in enumerate(domain.names)]
+        return [Column("marginal", "marginal", 0), *values]
+    if isinstance(structure, CountSketch):
+        return [Column("row", "code", 0), Column("bucket", "code", 1)]
     several = isinstance(structure, ProductDyadic)
     columns = [] if several else [Column("level", "level", 0)]
     axes = ordered_places(structure, domain)
@@ -59,8 +73,10 @@ def check_names(structure: Structure, domain: Domain) -> None:
     Many tools do not tell upper from lower case in names, so this does not either.
     """
     own = {name.lower(): name for name in domain.names}
+    if isinstance(structure, CountSketch):
+        return  # whose columns are no attributes
     for column in columns_of(structure, domain):
-        if column.holds != "first" and column.name.lower() in own:
+        if column.holds not in ("first", "some") and column.name.lower() in own:
             added, taken = shown(column.name), shown(own[column.name.lower()])
             fact = f"the structure {name_of(structure)!r} adds a column {added}, and the domain has {taken}"
             hint = "Rename the attribute in the domain file; its `column` keeps the name in the data."
@@ -68,12 +84,15 @@ def check_names(structure: Structure, domain: Domain) -> None:
 
 
 def schema_of(terms: Terms) -> pa.Schema:
-    """Return the columns, `count` and `weight` behind those of the place; no value is ever missing."""
+    """Return the columns, `count` and `weight` behind those of the place.
+
+    No value is ever missing, but of attributes that a marginal does not have.
+    """
     import pyarrow as pa
 
-    columns = [(each.name, _type_of(terms.domain, each)) for each in _columns(terms)]
-    columns += [("count", pa.int64()), ("weight", pa.float64())]
-    return pa.schema([pa.field(name, kind, nullable=False) for name, kind in columns])
+    columns = [(each.name, _type_of(terms.domain, each), each.holds == "some") for each in _columns(terms)]
+    columns += [("count", pa.int64(), False), ("weight", pa.float64(), False)]
+    return pa.schema([pa.field(name, kind, nullable=some) for name, kind, some in columns])
 
 
 def type_of(values: Kind) -> pa.DataType:
@@ -96,7 +115,12 @@ def type_of(values: Kind) -> pa.DataType:
 def encodings_of(terms: Terms) -> dict[str, Any]:
     """Return the settings of Arrow's Parquet writer."""
     shape = terms.domain.shape
-    few = [each.name for each in _columns(terms) if each.holds == "level" or shape[each.place] <= _FEW_VALUES]
+    valued = ("first", "last", "some")
+    few = [
+        each.name
+        for each in _columns(terms)
+        if each.name != "bucket" and (each.holds not in valued or shape[each.place] <= _FEW_VALUES)
+    ]
     return {
         "compression": "zstd",
         "use_dictionary": [*few, "count", "weight"],
@@ -111,17 +135,28 @@ def rows_of(
     """Return rows of the file; at most `ROWS_IN_A_GROUP`."""
     import pyarrow as pa
 
+    match terms.nodes:
+        case CubeSpace() as cube:
+            columns = cube_columns(cube, codes)
+        case SketchSpace():
+            columns = bucket_columns(terms.space, codes)
+        case _:
+            columns = _place_columns(terms, codes)
+    return pa.Table.from_arrays([*columns, as_column(counts), as_column(weights)], schema=schema_of(terms))
+
+
+def _place_columns(terms: Terms, codes: NDArray[np.int64]) -> list[pa.ChunkedArray]:
+    """Return the columns of cells or of nodes of a tree."""
     found = intervals_of(terms, codes)
     values = {"first": terms.domain.decode(found.firsts)}
     if terms.nodes is not None:
         values["last"] = terms.domain.decode(found.lasts)
-    columns = [
+    return [
         as_column(found.levels[:, each.place])
         if each.holds == "level"
         else values[each.holds].column(each.place)
         for each in _columns(terms)
     ]
-    return pa.Table.from_arrays([*columns, as_column(counts), as_column(weights)], schema=schema_of(terms))
 
 
 def weights_of(counts: NDArray[np.int64], threshold: float | None) -> NDArray[np.float64]:
@@ -142,4 +177,11 @@ def _columns(terms: Terms) -> list[Column]:
 def _type_of(domain: Domain, column: Column) -> pa.DataType:
     import pyarrow as pa
 
-    return pa.int32() if column.holds == "level" else type_of(domain.attributes[column.place].values)
+    match column.holds:
+        case "level":
+            return pa.int32()
+        case "marginal":
+            return pa.string()
+        case "code":
+            return pa.int64()
+    return type_of(domain.attributes[column.place].values)

@@ -6,7 +6,7 @@ They hold what the owner declared and what was paid for with epsilon, never a fa
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from math import isfinite
@@ -16,11 +16,12 @@ from hushtable.domain.keys import KeySpace
 from hushtable.domain.kinds import plain
 from hushtable.domain.measure import Measure
 from hushtable.errors import BadChoice, BadRelease, shown
-from hushtable.methods.settings import Filter, FilterPriority, FilterThreshold, Method
+from hushtable.methods.settings import Everything, Filter, FilterPriority, FilterThreshold, Method
 from hushtable.release.assumed import Assumption
 from hushtable.release.layout import check_names
-from hushtable.structures.nodes import Nodes, node_space
-from hushtable.structures.settings import Cells, Dyadic, Haar, Structure, Tree
+from hushtable.structures.cubes import CubeSpace
+from hushtable.structures.nodes import Noised, noised_space
+from hushtable.structures.settings import Cells, CountSketch, Dyadic, Haar, Marginals, Structure, Tree
 
 _KINDS: dict[str, tuple[object, str]] = {
     "domain": (Domain, "a Domain"),
@@ -39,10 +40,22 @@ _KINDS: dict[str, tuple[object, str]] = {
     "total": (int | None, "a whole number or nothing"),
     "version": (str, "text"),
     "plan": (Assumption | None, "an Assumption or nothing"),
+    "keys": (tuple, "texts"),
+    "parts": (tuple, "parts"),
 }
 
 _ROWS = Measure()
 _LONGEST = 8192  # bits of a number: what Python is willing to write and read as text
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Part:
+    """How the rows of one marginal of a data cube were chosen; fields are as in `Terms`."""
+
+    method: Method
+    rule: str | None
+    cutoff: float | None = None
+    threshold: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +65,8 @@ class Terms:
     `epsilon` is all that was spent; `total_epsilon` is the part of it that bought `total`, the noisy total
     (0 and None: none was bought). `rule` names an automatic choice of settings, and `plan` is what a plan
     that chose or judged them assumed. `cutoff` and `threshold` are those that the published rows met, None
-    where there is none.
+    where there is none. `keys` are those of a sketch's hashing. Of a data cube, `parts` say these things for
+    each marginal, and `method`, `rule`, `cutoff` and `threshold` are those of its largest one.
     """
 
     domain: Domain
@@ -71,6 +85,8 @@ class Terms:
     total: int | None
     version: str
     plan: Assumption | None = None
+    keys: tuple[str, ...] = ()
+    parts: tuple[Part, ...] = ()
 
     def __post_init__(self) -> None:
         for name, (kind, wanted) in _KINDS.items():
@@ -92,11 +108,13 @@ class Terms:
             raise BadRelease("its noisy total does not fit what was spent on it", "Give both or neither.")
         try:
             check_together(self.structure, self.method, self.measure)
+            if self.keys and not isinstance(self.structure, CountSketch):
+                raise BadChoice("only a sketch has keys of hashing", "Leave them out.")
             check_names(self.structure, self.domain)
             most = self.measure.sensitivity * (1 if self.nodes is None else self.nodes.per_cell)
         except BadChoice as error:
             raise BadRelease(f"its structure does not fit: {error.fact}", error.hint) from None
-        if self.nodes is not None and self.total is not None:
+        if self.total is not None and not takes_total(self.structure):
             fact = "it has a noisy total beside its structure"
             raise BadRelease(fact, "The root of a structure is its total; buy no other.")
         if self.sensitivity != most:
@@ -106,20 +124,62 @@ class Terms:
             value = getattr(self, name)
             if value is not None and not (isfinite(value) and value >= 0):
                 raise BadRelease(f"its {name} is {shown(value)}", "It must be finite, and 0 or more.")
+        self._check_parts()
+
+    def _check_parts(self) -> None:
+        """Raise unless every marginal of a cube has a part that makes sense, and nothing else has one."""
+        marginals = len(self.nodes.marginals) if isinstance(self.nodes, CubeSpace) else 0
+        if len(self.parts) != marginals or not all(isinstance(part, Part) for part in self.parts):
+            raise BadRelease("its parts are not one for each marginal", f"It must have {marginals}.")
+        for number in range(marginals):
+            self.part(number)
+        if isinstance(self.nodes, CubeSpace):
+            largest = self.parts[self.nodes.largest]
+            own = Part(method=self.method, rule=self.rule, cutoff=self.cutoff, threshold=self.threshold)
+            if own != largest:
+                fact = "its summary is not that of its largest marginal"
+                raise BadRelease(fact, "State them alike.")
+
+    def part(self, number: int) -> Terms:
+        """Return the terms of one marginal of a data cube: those of a release of cells."""
+        assert isinstance(self.nodes, CubeSpace)
+        part = self.parts[number]
+        own = self.nodes.epsilon_of(number, self.epsilon - self.total_epsilon)
+        return replace(
+            self,
+            domain=self.nodes.marginals[number].domain,
+            structure=Cells(),
+            epsilon=own + self.total_epsilon,
+            sensitivity=self.measure.sensitivity,
+            method=part.method,
+            rule=part.rule,
+            cutoff=part.cutoff,
+            threshold=part.threshold,
+            plan=None,
+            parts=(),
+        )
 
     @cached_property
-    def nodes(self) -> Nodes | None:
-        """The nodes that were noised; None where those are the cells."""
-        return None if isinstance(self.structure, Cells) else node_space(self.structure, self.domain)
+    def nodes(self) -> Noised | None:
+        """What was noised in place of cells: nodes, buckets or marginals; None where it was the cells."""
+        return noised_space(self.structure, self.domain, keys=self.keys)
+
+    @property
+    def units_total(self) -> int:
+        """How many cells, nodes or buckets were noised."""
+        return self.domain.cells_total if self.nodes is None else self.nodes.nodes_total
 
     @property
     def space(self) -> KeySpace:
-        """What was noised, cells or nodes, as keys: rows are in their order."""
+        """The cells, nodes or buckets as keys: rows are in their order."""
         return self.domain.space if self.nodes is None else self.nodes.space
 
     @property
     def rate(self) -> Fraction:
-        """The rate g of the noise: a cell or node changed by x with chance proportional to exp(-g|x|)."""
+        """The rate g of the noise: a cell or node changed by x with chance proportional to exp(-g|x|).
+
+        Of a data cube, that of the marginals with the most noise.
+        """
         share = 1 if self.nodes is None else self.nodes.share
         return (self.epsilon - self.total_epsilon) * share / self.sensitivity
 
@@ -168,6 +228,9 @@ class Terms:
 def check_together(structure: Structure, method: Method, measure: Measure = _ROWS) -> None:
     """Raise `BadChoice` where a summary, or what is counted, makes no sense of a structure."""
     one_sided = not getattr(method, "two_sided", True) or getattr(method, "nonnegative", False)
+    if isinstance(structure, CountSketch) and method != Everything():
+        fact = "a sketch publishes all of its buckets, which are sums of both signs"
+        raise BadChoice(fact, "Leave the summary out; the width and the depth say how many there are.")
     if isinstance(structure, Haar) and one_sided:
         fact = "differences of halves lie on both sides of 0, so a one-sided summary of them makes no sense"
         raise BadChoice(fact, "Take a two-sided summary.")
@@ -187,6 +250,15 @@ def check_together(structure: Structure, method: Method, measure: Measure = _ROW
             # It allows for all nodes that noise lifts over the cutoff, of which the check leaves few.
             fact = "on a consistent tree, a threshold that follows from a size may leave no node at all"
             raise BadChoice(fact, "Give a threshold, or take FilterPriority with that size.")
+
+
+def takes_total(structure: Structure) -> bool:
+    """Return whether a noisy total is worth buying beside a structure: trees have their root.
+
+    >>> takes_total(Cells()), takes_total(Tree())
+    (True, False)
+    """
+    return isinstance(structure, Cells | CountSketch | Marginals)
 
 
 def as_taken(structure: Structure, method: Method) -> Method:

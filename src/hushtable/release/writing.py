@@ -21,6 +21,7 @@ from hushtable.release.footer import entries_of
 from hushtable.release.layout import ROWS_IN_A_GROUP, encodings_of, rows_of, schema_of, weights_of
 from hushtable.release.placing import new_file
 from hushtable.release.terms import Terms
+from hushtable.structures.cubes import CubeSpace
 from hushtable.structures.fitting import own_masses
 from hushtable.structures.nodes import PrunedSpace
 
@@ -64,6 +65,11 @@ def write_release(
 
 def weights_by(terms: Terms, codes: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return what the format says that the weights are."""
+    if isinstance(terms.nodes, CubeSpace):
+        weights = np.empty(len(counts))
+        for rows, part in zip(terms.nodes.rows(codes), terms.parts, strict=True):
+            weights[rows] = weights_of(counts[rows], part.threshold)
+        return weights
     if not isinstance(terms.nodes, PrunedSpace):
         return weights_of(counts, terms.threshold)
     return own_masses(terms.nodes.tree, codes[:, 0], counts, rate=terms.rate, cutoff=terms.cutoff or 1.0)

@@ -21,23 +21,29 @@ from hushtable.domain.keys import KeySpace
 from hushtable.errors import BadChoice, shown
 from hushtable.structures.addresses import MOST_BITS, Addresses, LineAddresses, MortonAddresses
 from hushtable.structures.branching import BranchingTree
+from hushtable.structures.cubes import CubeSpace, cube_space
 from hushtable.structures.lines import LARGEST_LINE, Line
 from hushtable.structures.settings import (
     MORTON,
     STRUCTURES,
     Cells,
+    CountSketch,
     Dyadic,
     Haar,
     Hierarchy,
     Lifted,
+    Marginals,
     ProductDyadic,
     Structure,
     Tree,
     name_of,
 )
+from hushtable.structures.sketches import SketchSpace
 from hushtable.structures.trees import DyadicTree, HaarTree
 
 Codes = NDArray[np.int64]
+_EXAMPLES = {"sketch": "ht.CountSketch(width=10_000)", "marginals": 'ht.Marginals("all-1", "all-2")'}
+_BY_NAME = [name for name in STRUCTURES if name not in _EXAMPLES]
 
 
 class Intervals(NamedTuple):
@@ -175,14 +181,27 @@ class PrunedSpace:
 
 
 Nodes: TypeAlias = NodeSpace | PrunedSpace
+Noised: TypeAlias = Nodes | SketchSpace | CubeSpace  # whatever is published in place of cells
 
 
 def published_units(structure: Structure, domain: Domain) -> tuple[int, int]:
     """Return how many cells or nodes there are, and the largest number of them that one row changes."""
-    if isinstance(structure, Cells):
-        return domain.cells_total, 1
-    nodes = node_space(structure, domain)
-    return nodes.nodes_total, nodes.per_cell
+    if isinstance(structure, CountSketch):
+        return structure.width * structure.depth, structure.depth
+    noised = noised_space(structure, domain)
+    return (domain.cells_total, 1) if noised is None else (noised.nodes_total, noised.per_cell)
+
+
+def noised_space(structure: Structure, domain: Domain, *, keys: Sequence[str] = ()) -> Noised | None:
+    """Return what a structure publishes of a domain, or None for its cells; a sketch hashes by the keys."""
+    match structure:
+        case Cells():
+            return None
+        case CountSketch():
+            return SketchSpace(structure, domain.space, tuple(keys))
+        case Marginals():
+            return cube_space(structure, domain)
+    return node_space(structure, domain)
 
 
 def as_structure(choice: object) -> Structure:
@@ -195,9 +214,12 @@ def as_structure(choice: object) -> Structure:
         return Cells()
     if isinstance(choice, Structure):
         return choice
-    if isinstance(choice, str) and choice in STRUCTURES:
-        return STRUCTURES[choice]()
-    hint = f"Give ht.Tree(), ht.Dyadic(), ht.Haar(), or a name: {', '.join(STRUCTURES)}."
+    if isinstance(choice, str) and choice in _BY_NAME:
+        made: Structure = STRUCTURES[choice]()
+        return made
+    if isinstance(choice, str) and choice in _EXAMPLES:
+        raise BadChoice(f"the structure {choice!r} needs settings", f"Give {_EXAMPLES[choice]}.")
+    hint = f"Give ht.Tree(), ht.Dyadic(), {_EXAMPLES['sketch']}, or a name: {', '.join(_BY_NAME)}."
     raise BadChoice(f"there is no structure {shown(choice)}", hint)
 
 

@@ -2,16 +2,19 @@
 
 Promise: a record is checked when it is made, and never changes; its text rebuilds it. Whether it fits a
 domain is checked when both are known (`nodes.node_space`). Source: Cormode, Procopiuc, Srivastava, Tran,
-section 3.
+section 3; of sketches, appendix C.6.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from fractions import Fraction
+from typing import Any, TypeAlias
 
 from hushtable.errors import BadChoice, shown
+from hushtable.exact.rationals import Rational, as_positive
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -90,19 +93,105 @@ class Tree:
             _store_order(self, self.order)
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CountSketch:
+    """A count sketch: `depth` rows of `width` buckets, over which the cells are scattered by hashing.
+
+    Every bucket is published, whatever the number of cells. A row's bucket holds the sum of its cells, each
+    with a sign of its own, so that in an estimate of one cell the others cancel out on average.
+
+    >>> CountSketch(width=10_000)
+    CountSketch(width=10000, depth=1)
+    """
+
+    width: int
+    depth: int = 1
+
+    def __post_init__(self) -> None:
+        for name, most in (("width", LARGEST_WIDTH), ("depth", LARGEST_DEPTH)):
+            value = getattr(self, name)
+            if type(value) is not int or not 1 <= value <= most:
+                hint = f"Give a whole number from 1 to {most:,}."
+                raise BadChoice(f"{name}={shown(value)} is no {name} of a sketch", hint)
+
+
+@dataclass(frozen=True, slots=True, init=False, repr=False)
+class Marginals:
+    """A data cube: several marginals, each a table of counts over some of the attributes.
+
+    A marginal is a list of names; `"all-2"` stands for all sets of two attributes. Epsilon is split equally,
+    or by `weights`: one for each entry, exact; every marginal of an `"all-2"` has the weight of that entry.
+
+    >>> Marginals(["home"], ["work"], ["home", "work"])
+    Marginals(('home',), ('work',), ('home', 'work'))
+    >>> Marginals("all-1", "all-2", weights=[1, "3/2"])
+    Marginals('all-1', 'all-2', weights=('1', '3/2'))
+    """
+
+    sets: tuple[tuple[str, ...] | str, ...]
+    weights: tuple[Fraction, ...] | None
+
+    def __init__(self, *sets: Sequence[str] | str, weights: Sequence[Rational] | None = None) -> None:
+        if not sets:
+            hint = 'Name attributes of each, as in ht.Marginals(["home"], ["home", "work"]).'
+            raise BadChoice("no marginal is named", hint)
+        object.__setattr__(self, "sets", tuple(map(_marginal, sets)))
+        exact = None
+        if weights is not None:
+            given: object = weights
+            if isinstance(given, str) or not isinstance(given, Sequence) or len(given) != len(sets):
+                hint = f"Give {len(sets)}, one for each entry."
+                raise BadChoice(f"weights={shown(weights)} are not one for each of {len(sets)} entries", hint)
+            hint = "Weights say how epsilon is shared: 2 for twice as much as 1."
+            exact = tuple(as_positive(each, name="weights", hint=hint) for each in weights)
+        object.__setattr__(self, "weights", exact)
+
+    def __repr__(self) -> str:
+        parts = [*map(repr, self.sets)]
+        parts += [] if self.weights is None else [f"weights={tuple(map(str, self.weights))}"]
+        return f"Marginals({', '.join(parts)})"
+
+
+def all_of(entry: tuple[str, ...] | str) -> int | None:
+    """Return k where an entry of a data cube stands for all sets of k attributes, else None.
+
+    >>> all_of("all-2"), all_of(("all-2",))
+    (2, None)
+    """
+    return int(entry.removeprefix("all-")) if isinstance(entry, str) else None
+
+
+def _marginal(entry: object) -> tuple[str, ...] | str:
+    """Return an entry of a data cube: different names, or `all-k`."""
+    if isinstance(entry, str):
+        if ALL_OF.fullmatch(entry):
+            return entry
+        hint = f'Write "all-2" for all sets of two attributes, or a list of names: [{shown(entry)}].'
+        raise BadChoice(f"{shown(entry)} is no list of attributes", hint)
+    names = tuple(entry) if isinstance(entry, Sequence) else ()
+    if not names or not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
+        hint = 'Name attributes, each once, as in ["home", "work"].'
+        raise BadChoice(f"{shown(entry)} is no marginal", hint)
+    return names
+
+
 MORTON = "morton"
+LARGEST_WIDTH, LARGEST_DEPTH = 1 << 30, 64
+ALL_OF = re.compile("all-[1-9][0-9]{0,2}")
 _BRANCHINGS = tuple(1 << bits for bits in range(1, 11))
 
 Lifted: TypeAlias = Dyadic | Haar | ProductDyadic  # all their nodes get noise, whatever is published then
 Hierarchy: TypeAlias = Lifted | Tree
-Structure: TypeAlias = Cells | Hierarchy
+Structure: TypeAlias = Cells | Hierarchy | CountSketch | Marginals
 
-STRUCTURES: dict[str, type[Structure]] = {
+STRUCTURES: dict[str, type[Any]] = {
     "cells": Cells,
     "dyadic": Dyadic,
     "haar": Haar,
     "product-dyadic": ProductDyadic,
     "tree": Tree,
+    "sketch": CountSketch,
+    "marginals": Marginals,
 }
 
 

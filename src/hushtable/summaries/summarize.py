@@ -53,12 +53,14 @@ from hushtable.structures.addresses import LineAddresses, Numbers
 from hushtable.structures.branching import BranchingTree, least_cutoff
 from hushtable.structures.fitting import own_masses
 from hushtable.structures.nodes import Nodes, NodeSpace, PrunedSpace, as_structure, nodes_over
-from hushtable.structures.settings import MORTON, Cells, Structure
+from hushtable.structures.settings import MORTON, Cells, CountSketch, Marginals, Structure
+from hushtable.structures.sketches import WORDS_OF_A_KEY, SketchSpace, keys_of
 from hushtable.summaries.candidates import Candidates, accepts, draw_candidates, joined, noisy
 from hushtable.summaries.largest import largest_counts
 from hushtable.summaries.priorities import largest_priorities
 from hushtable.summaries.rooted import Occupied, Rooted, known_cutoff, rooted_tree
 from hushtable.summaries.summary import Summary
+from hushtable.table.adding import sketched
 from hushtable.table.lifting import lifted
 from hushtable.table.progress import Progress, unheard
 from hushtable.table.slices import Slice, split
@@ -90,6 +92,7 @@ def summarize(
     negative counts, no sensitivity          `BadTable`: say how much one person may change
     another kind of table or method          `BadMethod`
     structure "haar", ht.Dyadic(), ...       codes are numbers of nodes; cells are in the order of codes
+    structure ht.CountSketch(...)            codes are rows and buckets; the method is `Everything()`
     a structure that does not fit            `BadChoice`
     `Everything()` above 10^8 cells          `TooManyCells`
     more than 10^9 rows expected             `TooManyRows`
@@ -106,9 +109,9 @@ def summarize(
     if not isinstance(table, SparseTable):
         example = "ht.SparseTable(shape=..., codes=..., counts=...)"
         raise BadMethod("table", type(table).__name__, "a SparseTable", example)
-    noised = as_structure(structure)
+    noised, entropy = as_structure(structure), KeyStream()
     method = as_taken(noised, method)
-    nodes = _nodes_of(noised, table, method)
+    nodes = _noised_of(noised, table, method, entropy)
     if sensitivity is None and table.counts.size and table.counts.min() < 0:
         hint = "Pass `sensitivity`: the largest change in all counts together that one person can make."
         raise BadTable("counts below 0 need a sensitivity of their own", hint)
@@ -122,21 +125,35 @@ def summarize(
         method,
         epsilon=as_positive(epsilon, name="epsilon", hint="Typical values lie between 0.01 and 10."),
         sensitivity=most if nodes is None else most * nodes.per_cell,
-        entropy=KeyStream(),
+        entropy=entropy,
         threads=os.cpu_count() or 1,
         nodes=nodes,
     )
 
 
-def _nodes_of(structure: Structure, table: SparseTable, method: Method) -> Nodes | None:
-    """Return the nodes of a structure over a table, whose attributes have no names."""
+def _noised_of(
+    structure: Structure, table: SparseTable, method: Method, entropy: BitSource
+) -> Nodes | SketchSpace | None:
+    """Return what a structure publishes of a table, whose attributes have no names."""
     if isinstance(structure, Cells):
         return None
     check_together(structure, method)
+    if isinstance(structure, CountSketch):
+        return SketchSpace(structure, table.space, drawn_keys(structure, entropy))
+    if isinstance(structure, Marginals):
+        fact = "a table of codes has no names of attributes, so there are no marginals of it"
+        raise BadChoice(fact, "Publish rows with `ht.publish`, or add up the codes that you want.")
     if structure.order not in (None, MORTON):
         fact = "a table of codes has no names of attributes, so there is no order of them"
         raise BadChoice(fact, "Leave `order` out, and give codes in the order that you want.")
     return nodes_over(structure, table.shape, places=range(len(table.shape)))
+
+
+def drawn_keys(structure: Structure, entropy: BitSource) -> tuple[str, ...]:
+    """Draw the keys of a sketch, which are public; other structures have none."""
+    if not isinstance(structure, CountSketch):
+        return ()
+    return keys_of(structure, entropy.words(WORDS_OF_A_KEY * structure.depth))
 
 
 def draw_summary(
@@ -149,18 +166,22 @@ def draw_summary(
     threads: int = 1,
     slices: int | None = None,
     first_guess: Acceptance | None = None,
-    nodes: Nodes | None = None,
+    nodes: Nodes | SketchSpace | None = None,
     progress: Progress = unheard,
 ) -> Summary:
     """Draw a summary from the given bits. Slices, threads and the first guess do not change its law.
 
     With `nodes`, of those; `sensitivity` is then what one person changes in all of them together.
     """
+    if isinstance(nodes, SketchSpace):
+        buckets = sketched(table, nodes)
+        drawn = draw_summary(buckets, method, epsilon=epsilon, sensitivity=sensitivity, entropy=entropy)
+        return replace(drawn, nodes=nodes)
     if isinstance(nodes, PrunedSpace):
         return _summarize_pruned(
             table, nodes, method, epsilon=epsilon, sensitivity=sensitivity, entropy=entropy
         )
-    if nodes is not None and nodes.consistent_tree is not None:
+    if isinstance(nodes, NodeSpace) and nodes.consistent_tree is not None:
         return _summarize_consistent(
             table, nodes, method, epsilon=epsilon, sensitivity=sensitivity, entropy=entropy
         )

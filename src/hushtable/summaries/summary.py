@@ -20,9 +20,10 @@ from hushtable.noise import BitSource, KeyStream, bernoulli, kept
 from hushtable.release.layout import weights_of
 from hushtable.structures.branching import BranchingTree
 from hushtable.structures.fitting import own_masses
-from hushtable.structures.nodes import Nodes, PrunedSpace
+from hushtable.structures.nodes import Nodes, NodeSpace, PrunedSpace
 from hushtable.structures.paths import Paths, paths
 from hushtable.structures.settings import Cells, Structure
+from hushtable.structures.sketches import SketchSpace
 from hushtable.structures.trees import DyadicTree
 from hushtable.summaries.candidates import LARGEST_NOISY
 from hushtable.summaries.largest import largest_counts
@@ -54,7 +55,7 @@ class Summary:
     weights: NDArray[np.float64] = field(repr=False)
     threshold: float | None
     cutoff: float | None
-    nodes: Nodes | None = None
+    nodes: Nodes | SketchSpace | None = None
 
     def __len__(self) -> int:
         return len(self.counts)
@@ -89,6 +90,8 @@ class Summary:
         """
         if sum(setting is not None for setting in (size, cutoff, threshold)) != 1:
             raise BadSettings("thin", ("size", "cutoff", "threshold"))
+        if isinstance(self.nodes, SketchSpace):
+            raise BadChoice("a sketch needs all of its buckets", "Publish a narrower one.")
         if size is not None:
             return self._of_size(as_count(size, name="size"), KeyStream())
         if cutoff is not None:
@@ -149,7 +152,7 @@ class Summary:
         """The tree, if nodes are published only with those above them."""
         if isinstance(self.nodes, PrunedSpace):
             return self.nodes.tree
-        return None if self.nodes is None else self.nodes.consistent_tree
+        return self.nodes.consistent_tree if isinstance(self.nodes, NodeSpace) else None
 
     def _paths(self, tree: DyadicTree | BranchingTree) -> Paths:
         """Return the smallest count on the path to each node; of a pruned tree, the root always stays."""

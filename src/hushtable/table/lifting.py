@@ -32,7 +32,7 @@ _SLICE = 1 << 18  # nodes of a slice: what a draw touches stays small, and a thr
 _WORTH_IT = 0.75  # rows are taken together where that leaves so many of them, or fewer
 _APART = np.uint64((1 << 64) - 1)
 
-_Sums: TypeAlias = NDArray[Any]  # integers of 64 bits, or Python's own where those might wrap
+Sums: TypeAlias = NDArray[Any]  # integers of 64 bits, or Python's own where those might wrap
 
 
 def lifted(table: SparseTable, nodes: NodeSpace) -> list[Slice]:
@@ -53,7 +53,7 @@ class _Rows(NamedTuple):
 
     cells: Keys
     gaps: NDArray[np.uint64]
-    before: _Sums
+    before: Sums
 
     def part(self, start: int, stop: int) -> _Rows:
         """Return some rows, of which the first begins a node."""
@@ -67,7 +67,7 @@ class _Rows(NamedTuple):
         """Return the rows that begin a node of 2^shift cells."""
         return np.flatnonzero(self.gaps >= np.uint64(1 << shift))
 
-    def before_nodes(self, starts: NDArray[np.intp]) -> _Sums:
+    def before_nodes(self, starts: NDArray[np.intp]) -> Sums:
         """Return the running sum before nodes that begin at these rows, and after the last."""
         found = np.empty(starts.size + 1, dtype=self.before.dtype)
         self.before.take(starts, out=found[:-1], mode="clip")  # which, other than "raise", fills it directly
@@ -85,7 +85,7 @@ class _Rows(NamedTuple):
         return self._replace(before=_running(np.diff(self.before) * (1 - 2 * right)))
 
 
-def _rows(cells: Keys, sums: _Sums) -> _Rows:
+def _rows(cells: Keys, sums: Sums) -> _Rows:
     """Return ascending cells as rows."""
     gaps = np.full(sums.size, _APART)
     np.bitwise_xor(cells[-1, 1:], cells[-1, :-1], out=gaps[1:])
@@ -94,7 +94,7 @@ def _rows(cells: Keys, sums: _Sums) -> _Rows:
     return _Rows(cells, gaps, _running(sums))
 
 
-def _running(sums: _Sums) -> _Sums:
+def _running(sums: Sums) -> Sums:
     """Return the sum of all before each, and of all."""
     return np.concatenate([np.zeros(1, dtype=sums.dtype), np.cumsum(sums)])
 
@@ -120,7 +120,7 @@ class _Run(NamedTuple):
         if self.size < cells.size:
             starts = rows.starts(self.shift)
             cells, before = cells.take(starts), rows.before_nodes(starts)
-        return _numbers(cells, self.shift, self.offset), _saturated(np.diff(before))
+        return _numbers(cells, self.shift, self.offset), saturated(np.diff(before))
 
     def parts(self) -> list[_Run]:
         """Return the run in parts of about `_SLICE` nodes."""
@@ -189,7 +189,7 @@ def _crossed_slices(table: SparseTable, nodes: NodeSpace) -> list[Slice]:
     first, second = nodes.axes
     pairs = KeySpace((first.tree.nodes_total, second.line.cells))
     codes = table.space.unpack(table.keys)
-    ups, along, sums = first.line.positions(codes), second.line.positions(codes), _roomy(table.counts)
+    ups, along, sums = first.line.positions(codes), second.line.positions(codes), roomy(table.counts)
     parts: list[_Rows] = []
     for depth in reversed(range(first.tree.levels)):
         numbers = first.tree.nodes_at(np.full(ups.size, depth), ups)
@@ -231,15 +231,15 @@ def _crossed(nodes: NodeSpace, rows: _Rows) -> Cells:
         rows = rows.together(shift)
         numbers = _numbers(rows.cells[1], shift, offset)
         keys.append(nodes.space.pack(np.stack([rows.cells[0], numbers], axis=1)))
-        values.append(_saturated(np.diff(rows.before)))
+        values.append(saturated(np.diff(rows.before)))
     every = np.concatenate(keys, axis=1)
     order = sorting_order(every)
     return every.take(order, axis=1), np.concatenate(values)[order]
 
 
-def _in_line(table: SparseTable, line: Line) -> tuple[Keys, _Sums]:
+def _in_line(table: SparseTable, line: Line) -> tuple[Keys, Sums]:
     """Return the occupied cells by their places in a line, ascending, and their counts."""
-    sums = _roomy(table.counts)
+    sums = roomy(table.counts)
     if line.places == tuple(range(len(table.shape))):
         return table.keys, sums  # a line has at most 2^60 cells: their keys are one word, in its order
     positions = line.positions(table.space.unpack(table.keys)).astype(np.uint64)[np.newaxis]
@@ -247,14 +247,14 @@ def _in_line(table: SparseTable, line: Line) -> tuple[Keys, _Sums]:
     return positions.take(order, axis=1), sums[order]
 
 
-def _roomy(counts: NDArray[np.int64]) -> _Sums:
+def roomy(counts: NDArray[np.int64]) -> Sums:
     """Return counts in a type in which no sum of them can wrap."""
     # Both types give the same sums, so it does not matter that this bound is a float.
     return counts if np.abs(counts).sum(dtype=np.float64) < LARGEST_COUNT / 2 else counts.astype(object)
 
 
-def _saturated(sums: _Sums) -> NDArray[np.int64]:
-    """Return sums within 2^60; those of 64 bits are (`_roomy`)."""
+def saturated(sums: Sums) -> NDArray[np.int64]:
+    """Return sums within 2^60; those of 64 bits are (`roomy`)."""
     if sums.dtype != object:
         return sums
     return np.clip(sums, -LARGEST_COUNT, LARGEST_COUNT).astype(np.int64)

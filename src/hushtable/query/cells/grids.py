@@ -9,7 +9,8 @@ Cost: the points of the grid, of which there are at most 10^6, and the runs of c
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from copy import copy
 from functools import cached_property
 from math import prod
 from typing import Any
@@ -80,6 +81,14 @@ class Grid:
                 truth = first.squeeze(axis=number)
                 del axes[number]
         self.axes, self.truth = axes, truth
+
+    def moved(self, places: Mapping[int, int]) -> Grid:
+        """Return the grid with its attributes at other places, in the same order."""
+        made = copy(self)
+        made.axes = [copy(axis) for axis in self.axes]
+        for axis in made.axes:
+            axis.place = places[axis.place]
+        return made
 
     @cached_property
     def alone(self) -> list[NDArray[np.bool_]]:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.domain.domain import Domain
-from hushtable.query.cells.formulas import Formula, factors
+from hushtable.query.cells.formulas import FALSE, TRUE, Formula, factors
 from hushtable.query.cells.grids import Grid
 from hushtable.query.cells.ranges import Runs, run
 
@@ -33,6 +33,18 @@ class Selection:
     def __init__(self, domain: Domain, formula: Formula) -> None:
         self.domain = domain
         self._grids = [Grid(factor, domain.shape) for factor in factors(formula)]
+
+    def within(self, domain: Domain, places: Sequence[int]) -> Selection:
+        """Return the same condition on a domain that has the attributes at these ascending places alone.
+
+        All that matter must be among them.
+        """
+        moved = Selection(domain, TRUE if self._any else FALSE)
+        if self._any:
+            moved._grids = [
+                grid.moved({place: number for number, place in enumerate(places)}) for grid in self._grids
+            ]
+        return moved
 
     def __repr__(self) -> str:
         return f"Selection(attributes={self.attributes}, cells={self.cells})"

@@ -38,7 +38,8 @@ class CellAnswers:
         uneven = self._answering.uneven(selection) if kind is Kind.CORRECTED else 0.0
         found = self._answering.answers(sums, cells, kind=kind, chance=chance, uneven=uneven)
         share = Fraction(selection.cells, selection.domain.cells_total)
-        return Answered(found, note(self._law, kind, share=share))
+        error = float(found.standard_error[0])
+        return Answered(found, note(self._law, kind, share=share, standard_error=error))
 
     def cell(self, selection: Selection, *, chance: float) -> Answered:
         """Estimate the only cell of a selection."""

@@ -1,0 +1,61 @@
+"""What is drawn, as the rows and terms of a release: one summary, or those of all marginals of a cube.
+
+Promise: rows are in the order of the file, and terms say which cutoffs and thresholds they met.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.release.terms import Part, Terms
+from hushtable.structures.cubes import CubeSpace
+from hushtable.summaries.summary import Summary
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """Rows of a release."""
+
+    codes: NDArray[np.int64]
+    counts: NDArray[np.int64]
+    weights: NDArray[np.float64]
+
+
+def rows_of(summary: Summary) -> Rows:
+    """Return the rows of a summary."""
+    return Rows(summary.codes, summary.counts, summary.weights)
+
+
+def joined(terms: Terms, parts: Sequence[Part], drawn: Sequence[Summary]) -> tuple[Terms, Rows]:
+    """Return the summaries of all marginals of a cube as one."""
+    assert isinstance(terms.nodes, CubeSpace)
+    largest = parts[terms.nodes.largest]
+    same = {each.name: getattr(largest, each.name) for each in fields(Part)}
+    rows = Rows(
+        np.concatenate([terms.nodes.codes(number, each.codes) for number, each in enumerate(drawn)]),
+        np.concatenate([each.counts for each in drawn]),
+        np.concatenate([each.weights for each in drawn]),
+    )
+    return replace(terms, parts=tuple(parts), **same), rows
+
+
+def summary_of(terms: Terms, rows: Rows) -> Summary:
+    """Return rows as the summary they came from; not of a whole cube."""
+    assert not isinstance(terms.nodes, CubeSpace)
+    return Summary(
+        shape=terms.space.shape,
+        method=terms.method,
+        epsilon=terms.epsilon - terms.total_epsilon,
+        sensitivity=Fraction(terms.sensitivity),
+        codes=rows.codes,
+        counts=rows.counts,
+        weights=rows.weights,
+        threshold=terms.threshold,
+        cutoff=terms.cutoff,
+        nodes=terms.nodes,
+    )

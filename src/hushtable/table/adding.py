@@ -1,0 +1,57 @@
+"""From cells to marginals and to buckets: sums of a table without an order among its cells.
+
+Promise: sums are exact and then saturated at 2^60. Saturation takes no two values apart, so what one person
+changes in all sums together stays within the structure's sensitivity.
+Cost: of a marginal, sorting the occupied cells, or one pass where it has few cells; of a sketch, O(n + width)
+for each row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.domain.keys import Keys, KeySpace, repeats, sorting_order
+from hushtable.structures.sketches import SketchSpace
+from hushtable.table.lifting import Sums, roomy, saturated
+from hushtable.table.sparse import SparseTable
+
+_FEW_CELLS = 1 << 20  # of a marginal: sums of so many stay in the cache
+
+
+def marginals(table: SparseTable, sets: Sequence[Sequence[int]]) -> Iterator[SparseTable]:
+    """Yield the tables over these attributes of a table. Private."""
+    codes, counts = table.space.unpack(table.keys), roomy(table.counts)
+    for places in sets:
+        space = KeySpace([table.shape[place] for place in places])
+        yield _marginal(space, space.pack(codes[:, list(places)]), counts)
+
+
+def _marginal(space: KeySpace, keys: Keys, counts: Sums) -> SparseTable:
+    """Return the sum of each cell, of cells in any order."""
+    if space.cells_total <= _FEW_CELLS:
+        sums = np.zeros(space.cells_total, dtype=counts.dtype)
+        np.add.at(sums, keys[0].astype(np.intp), counts)
+        keys = np.arange(sums.size, dtype=np.uint64)[np.newaxis]
+    else:
+        order = sorting_order(keys)
+        keys = keys.take(order, axis=1)
+        starts = np.flatnonzero(~repeats(keys))
+        sums = np.add.reduceat(counts[order], starts) if starts.size else counts
+        keys = keys.take(starts, axis=1)
+    some = np.flatnonzero(sums)
+    return SparseTable.from_cells(space, keys.take(some, axis=1), saturated(sums[some]))
+
+
+def sketched(table: SparseTable, sketch: SketchSpace) -> SparseTable:
+    """Return the buckets of a sketch, row by row. Private."""
+    counts = roomy(table.counts)
+    sums = np.zeros(sketch.space.shape, dtype=counts.dtype)
+    for row, buckets in enumerate(sums):
+        places, signs = sketch.buckets(table.keys, row)
+        np.add.at(buckets, places, signs * counts)
+    found = sums.ravel()
+    some: NDArray[np.intp] = np.flatnonzero(found)
+    return SparseTable.from_cells(sketch.space, some.astype(np.uint64)[np.newaxis], saturated(found[some]))
