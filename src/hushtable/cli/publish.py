@@ -163,9 +163,6 @@ def publish(
     if no_ledger == (ledger is not None):
         raise typer.BadParameter("Give one of --ledger FILE and --no-ledger.")
     assumed = any(each is not None for each in (expect_cells, expect_mean, expect_sd, profile, like))
-    sized = structure != "sketch" and (assumed or summary in (None, "auto", "filter-priority"))
-    if size is None and sized:
-        raise typer.BadParameter("Give --size N: how many rows to publish.")
     if marginals and structure != "cells":
         raise typer.BadParameter("Give one of --structure and --marginals.")
     auto = structure == "auto"
@@ -190,6 +187,10 @@ def publish(
         else None,
         weights=None if weights is None else weights.split(","),
     )
+    name = summary or ("auto" if auto else default_summary(noised))
+    sized = takes_size(name, cutoff=cutoff, threshold=threshold)
+    if size is None and (assumed or (sized and summary in (None, "auto", "filter-priority"))):
+        raise typer.BadParameter("Give --size N: how many rows to publish.")
     whole, for_total = split_epsilon(epsilon, total_share, noised)
     plan = None
     if size is not None and assumed:
@@ -213,16 +214,14 @@ def publish(
         noised = planned_structure(plan, summary)
         if not isinstance(noised, Cells):  # then no noisy total is bought
             whole, for_total = split_epsilon(epsilon, None, noised)
-    name = summary or ("auto" if auto else default_summary(noised))
-    # Where settings leave nothing to a size, it is for the plan alone.
-    sized = plan is None or takes_size(name, cutoff=cutoff, threshold=threshold)
     chosen = choice_over(
         noised,
         declared,
         summary="auto" if auto else summary,
         epsilon=whole - for_total,
         sensitivity=measure.sensitivity,
-        size=size if sized else None,
+        # Where settings leave nothing to a size, it is for the plan alone.
+        size=size if plan is None or sized else None,
         cutoff=cutoff,
         threshold=threshold,
         one_sided=one_sided,

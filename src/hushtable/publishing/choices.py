@@ -121,6 +121,9 @@ def choice(
         if size is None:
             raise BadChoice("a cutoff of `auto` needs a size", "Give the number of rows you want.")
         size = Priority(size=size).size  # checked before it is used
+        if isinstance(structure, Tree) and summary != "filter":
+            fact = f"a tree is pruned by a filter, and {summary!r} is another summary"
+            raise BadChoice(fact, "Leave the summary out, or take another structure.")
         if plan is None and isinstance(structure, Tree):
             # The rule counts nodes that noise sends over a cutoff, of which a tree examines few.
             hint = "Give a size alone: a tree stops by itself where noise would make it grow."

@@ -308,6 +308,8 @@ def check_settings(terms: Terms) -> None:
             raise BadNumber(name=name, value=str(value), allowed="is above 10^300", hint=hint)
     if isinstance(terms.nodes, PrunedSpace):
         assert isinstance(method, Filter)
+        shares = terms.nodes.tree.shares
+        as_rate(rate * shares[0] / shares[-1])  # the root's, which is the smallest
         check_cutoff(terms.nodes, method, rate=rate)
     elif not (isinstance(terms.nodes, NodeSpace) and terms.nodes.consistent_tree):
         cells = terms.units_total if not terms.parts else 1  # of a cube, each part is checked by itself

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from math import prod
 from typing import Protocol
 
 import numpy as np
@@ -32,6 +33,9 @@ class Addresses(Protocol):
 
     def of(self, codes: NDArray[np.integer]) -> Numbers:
         """Return the addresses of cells, given by their codes of all attributes of the domain."""
+
+    def prefixes(self, shift: int) -> int:
+        """Return how many prefixes have cells."""
 
     def boxes(self, prefixes: Numbers, shift: int) -> tuple[Numbers, Numbers]:
         """Return where each prefix starts and stops, of shape (prefixes, dimensions), without padding.
@@ -67,6 +71,10 @@ class LineAddresses:
         """Return the first position of each prefix, and where it stops."""
         starts = prefixes << shift
         return starts[:, np.newaxis], np.minimum(starts + (1 << shift), self.line.cells)[:, np.newaxis]
+
+    def prefixes(self, shift: int) -> int:
+        """Return how many prefixes have cells."""
+        return ((self.line.cells - 1) >> shift) + 1
 
     def codes(self, points: Numbers) -> Numbers:
         """Return the codes at positions, each at the place of its attribute."""
@@ -120,6 +128,11 @@ class MortonAddresses:
                     table = tables[place][bit // _BYTE]
                     table |= (values >> (bit % _BYTE) & 1) << to
         return tables
+
+    def prefixes(self, shift: int) -> int:
+        """Return how many prefixes have cells."""
+        lower = [place for place, _ in self._bits[:shift]]
+        return prod(((size - 1) >> lower.count(place)) + 1 for place, size in enumerate(self.shape))
 
     def boxes(self, prefixes: Numbers, shift: int) -> tuple[Numbers, Numbers]:
         """Return the lowest codes of each prefix, and where its codes stop."""

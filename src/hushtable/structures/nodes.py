@@ -133,8 +133,8 @@ class PrunedSpace:
 
     @property
     def nodes_total(self) -> int:
-        """The number of nodes, padding included."""
-        return self.tree.nodes_total
+        """The number of nodes that have cells."""
+        return sum(map(self.tree.addresses.prefixes, self.tree.shifts))
 
     @property
     def per_cell(self) -> int:

@@ -93,9 +93,14 @@ class Summary:
         if isinstance(self.nodes, SketchSpace):
             raise BadChoice("a sketch needs all of its buckets", "Publish a narrower one.")
         if size is not None:
-            return self._of_size(as_count(size, name="size"), KeyStream())
+            if as_count(size, name="size") < 1:
+                raise BadNumber(name="size", value=size, allowed="is below 1", hint="Keep at least one row.")
+            return self._of_size(size, KeyStream())
         if cutoff is not None:
             return self._above_cutoff(self._raised("cutoff", cutoff, self.cutoff))
+        if isinstance(self.nodes, PrunedSpace):
+            fact = "a pruned tree is not sampled: a node would be left without those above it"
+            raise BadChoice(fact, "Thin it by `size` or `cutoff`.")
         return self._at_threshold(self._raised("threshold", threshold, self.threshold), KeyStream())
 
     def _of_size(self, size: int, entropy: BitSource) -> Summary:
@@ -121,7 +126,9 @@ class Summary:
                 fact = "the cutoff of a sampled consistent tree cannot be raised: ancestors may be missing"
                 raise BadChoice(fact, "Thin it by `size` or `threshold`.")
             magnitudes = self._paths(self._tree).minima
-        return self._only(np.flatnonzero(magnitudes >= ceil(cutoff)), cutoff=float(cutoff))
+        passed = magnitudes >= ceil(cutoff)
+        passed[:1] |= isinstance(self.nodes, PrunedSpace)  # whose root stays
+        return self._only(np.flatnonzero(passed), cutoff=float(cutoff))
 
     def _at_threshold(self, threshold: Fraction, entropy: BitSource) -> Summary:
         # A row that was kept at the own threshold is kept at a higher one with chance
