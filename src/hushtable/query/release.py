@@ -27,7 +27,8 @@ from hushtable.query.estimation.cells import CellAnswers
 from hushtable.query.estimation.estimate import Estimate
 from hushtable.query.nodes.answering import NodeAnswers
 from hushtable.query.pruned.answering import PrunedAnswers
-from hushtable.query.sketched import SketchAnswers
+from hushtable.query.sketched.answering import SketchAnswers
+from hushtable.query.sketched.rows import Combine
 from hushtable.release.reading import read_head
 from hushtable.release.record import ReleaseFile
 from hushtable.structures.cubes import CubeSpace
@@ -64,6 +65,15 @@ class Release(ReleaseFile):
             case nodes:
                 return NodeAnswers(self, nodes)
 
+    def _combining(self, combine: Combine | None) -> Answerer:
+        """Return what answers, with rows of a sketch put together this way."""
+        if combine is None:
+            return self._answerer
+        if not isinstance(self._answerer, SketchAnswers):
+            fact = "this release is no sketch, so there are no rows of one to combine"
+            raise BadQuery(fact, "Leave `combine` out.")
+        return self._answerer.combined(combine)
+
     def total(
         self,
         where: Where = None,
@@ -71,6 +81,7 @@ class Release(ReleaseFile):
         *,
         confidence: float = 0.95,
         corrected: bool | None = None,
+        combine: Combine | None = None,
         **values: object,
     ) -> Estimate:
         """Estimate the sum over the cells that meet a condition.
@@ -86,6 +97,7 @@ class Release(ReleaseFile):
 
         `corrected=False` leaves out the correction by the noisy total, which releases with a cutoff get.
         A release of a tree answers boxes, one condition for each attribute, from the nodes that make them up.
+        A sketch answers for up to 10^7 cells; `combine="median"` takes the median of its rows for their mean.
         """
         chance = _chance(confidence)
         if "where" in values and "where" not in self.domain.names:
@@ -93,10 +105,17 @@ class Release(ReleaseFile):
                 raise BadQuery("two conditions are given", "Join them by AND.")
             where = values.pop("where")  # type: ignore[assignment]
         selection = selected(self.domain, where, values)
-        return _estimate(self._answerer.total(selection, chance=chance, corrected=corrected), confidence)
+        answerer = self._combining(combine)
+        return _estimate(answerer.total(selection, chance=chance, corrected=corrected), confidence)
 
     def at(
-        self, cell: Mapping[str, object] | None = None, /, *, confidence: float = 0.95, **values: object
+        self,
+        cell: Mapping[str, object] | None = None,
+        /,
+        *,
+        confidence: float = 0.95,
+        combine: Combine | None = None,
+        **values: object,
     ) -> Estimate:
         """Estimate one cell, by its noisy count where it is published: closer than its weight.
 
@@ -105,7 +124,8 @@ class Release(ReleaseFile):
         Haar wavelets has no counts of cells: it answers as for a `total`.
         """
         chance = _chance(confidence)
-        return _estimate(self._answerer.cell(self._cell(cell, values), chance=chance), confidence)
+        answerer = self._combining(combine)
+        return _estimate(answerer.cell(self._cell(cell, values), chance=chance), confidence)
 
     def by(
         self,
@@ -117,6 +137,7 @@ class Release(ReleaseFile):
         corrected: bool | None = None,
         simultaneous: bool = False,
         top: int | None = None,
+        combine: Combine | None = None,
     ) -> pa.Table:
         """Estimate the sum for each value of one or several attributes, as a pyarrow Table.
 
@@ -131,7 +152,7 @@ class Release(ReleaseFile):
         if top is not None and as_count(top, name="top") < 1:
             raise BadNumber(name="top", value=top, allowed="is below 1", hint="Ask for at least one group.")
         selection = selected(self.domain, where, {})
-        found = self._answerer.groups(
+        found = self._combining(combine).groups(
             selection, places, chance=chance, corrected=corrected, together=simultaneous, top=top
         )
         if top is not None:
@@ -158,6 +179,7 @@ class Release(ReleaseFile):
         confidence: float = 0.95,
         corrected: bool | None = None,
         simultaneous: bool = False,
+        combine: Combine | None = None,
         title: str | None = None,
         output: str | PathLike[str] | None = None,
         overwrite: bool = False,
@@ -176,6 +198,7 @@ class Release(ReleaseFile):
             corrected=corrected,
             simultaneous=simultaneous,
             top=top,
+            combine=combine,
         )
         number = int(groups.schema.metadata[b"groups"])
         figure = drawing.draw(self, groups, asked, where=where, title=title, total_groups=number)
