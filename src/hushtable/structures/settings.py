@@ -108,11 +108,11 @@ class CountSketch:
     depth: int = 1
 
     def __post_init__(self) -> None:
-        for name, most in (("width", LARGEST_WIDTH), ("depth", LARGEST_DEPTH)):
+        for name, most, text in (("width", _WIDEST, "2^30"), ("depth", _DEEPEST, str(_DEEPEST))):
             value = getattr(self, name)
             if type(value) is not int or not 1 <= value <= most:
-                hint = f"Give a whole number from 1 to {most:,}."
-                raise BadChoice(f"{name}={shown(value)} is no {name} of a sketch", hint)
+                hint = f"Give a whole number from 1 to {text}."
+                raise BadChoice(f"{name}={shown(value)} is no choice", hint)
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
@@ -176,7 +176,7 @@ def _marginal(entry: object) -> tuple[str, ...] | str:
 
 
 MORTON = "morton"
-LARGEST_WIDTH, LARGEST_DEPTH = 1 << 30, 64
+_WIDEST, _DEEPEST = 1 << 30, 64
 ALL_OF = re.compile("all-[1-9][0-9]{0,2}")
 _BRANCHINGS = tuple(1 << bits for bits in range(1, 11))
 
