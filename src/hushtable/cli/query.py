@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -43,6 +43,10 @@ def query(
     simultaneous: Annotated[
         bool, typer.Option("--simultaneous", help="All intervals hold together, with --by.")
     ] = False,
+    combine: Annotated[
+        Literal["mean", "median"] | None,
+        typer.Option(metavar="HOW", help="How rows of a sketch are combined: mean, or median."),
+    ] = None,
     format: FormatOption = None,
     output: Output = None,
     overwrite: Overwrite = False,
@@ -75,9 +79,10 @@ def query(
             corrected=corrected,
             simultaneous=simultaneous,
             top=top,
+            combine=combine,
         )
     else:
-        estimate = release.total(where, confidence=confidence, corrected=corrected)
+        estimate = release.total(where, confidence=confidence, corrected=corrected, combine=combine)
         rows = _as_rows(estimate)
     promises = f"Intervals of {confidence * 100:.10g} %: {printable(rows.schema.metadata[b'note'].decode())}."
     if form != "table":
