@@ -15,7 +15,18 @@ import numpy as np
 from rich.console import Console
 from rich.status import Status
 
-from benchmarks import answers, counting, imports, noise, planning, publishing, ranges, summaries, trees
+from benchmarks import (
+    answers,
+    counting,
+    cubes,
+    imports,
+    noise,
+    planning,
+    publishing,
+    ranges,
+    summaries,
+    trees,
+)
 from benchmarks.report import Say, Sheet
 
 GROUPS: dict[str, tuple[Callable[[Say], Sheet], ...]] = {
@@ -28,6 +39,7 @@ GROUPS: dict[str, tuple[Callable[[Say], Sheet], ...]] = {
     "planning": planning.SHEETS,
     "ranges": ranges.SHEETS,
     "trees": trees.SHEETS,
+    "cubes": cubes.SHEETS,
 }
 
 _WIDTH = 150

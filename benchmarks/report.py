@@ -15,14 +15,14 @@ from rich.table import Table
 from rich.text import Text
 
 Say: TypeAlias = Callable[[str], None]  # tells a waiting person what is measured now
-_HOLDS = {"<=": operator.le, "<": operator.lt, ">=": operator.ge}
+_HOLDS = {"<=": operator.le, "<": operator.lt, ">=": operator.ge, ">": operator.gt}
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
     """What a figure has to satisfy, such as `Bar("<=", 0.5)`."""
 
-    relation: Literal["<=", "<", ">="]
+    relation: Literal["<=", "<", ">=", ">"]
     limit: float
 
     def __str__(self) -> str:

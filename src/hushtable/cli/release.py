@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from hushtable.domain.domain import Domain
     from hushtable.query.release import Release
+    from hushtable.release.terms import Terms
     from hushtable.structures.settings import Structure
 
 ReleaseFile = Annotated[Path, typer.Argument(metavar="FILE", help="A release.")]
@@ -42,6 +43,7 @@ def show(
     from hushtable.cli.printing import console, grid
     from hushtable.cli.words import lines, measure_in_words, printable
     from hushtable.query.release import open_release
+    from hushtable.structures.cubes import CubeSpace
 
     release = open_release(file)
     terms = release.terms
@@ -52,6 +54,12 @@ def show(
     out.print()
     out.print(grid(_facts(release)))
     out.print()
+    if isinstance(terms.nodes, CubeSpace):
+        from hushtable.cli.cubes import below_marginals, marginals_table
+
+        out.print(marginals_table(release, terms.nodes))
+        out.print(below_marginals(release, terms.nodes))
+        out.print()
     out.print("Declared public by the owner, like epsilon and the settings of the summary:", style="bold")
     out.print()
     out.print(_attributes(release.domain))
@@ -70,19 +78,57 @@ def show(
 def _facts(release: Release) -> Iterator[tuple[str, str]]:
     """Yield how a release was made, in words."""
     from hushtable.cli import words
-    from hushtable.release.display import plan_in_words, structure_text, unit_of
+    from hushtable.release.display import structure_text, unit_of
     from hushtable.release.terms import takes_total
-    from hushtable.structures.settings import Tree
+    from hushtable.structures.settings import Marginals
 
     terms = release.terms
-    method = terms.method
-    unit = unit_of(terms)
+    unit, cube = unit_of(terms), isinstance(terms.structure, Marginals)
     yield "rows", f"{len(release):,} of {words.cells_in_words(terms.units_total)} {unit}s"
-    if (structure := structure_text(terms)) is not None:
+    if cube:
+        yield "structure", f"a data cube of {len(terms.parts):,} marginals, listed below"
+    elif (structure := structure_text(terms)) is not None:
         yield "structure", words.printable(structure)
+    yield from _cube_facts(terms) if cube else _summary_facts(terms)
+    epsilon = words.exact_in_words(terms.epsilon)
+    for_rows = f"for the {unit}s" + ", split as listed below" * cube
+    if terms.total is None or terms.total_rate is None:
+        bought = "; no noisy total was bought" if takes_total(terms.structure) else ""
+        yield "epsilon", f"{epsilon}, all of it {for_rows}{bought}"
+    else:
+        yield "noisy total", f"{terms.total:,}, with noise of {words.spread_in_words(terms.total_rate)}"
+        for_total = f"{words.exact_in_words(terms.total_epsilon)} for the noisy total"
+        yield "epsilon", f"{epsilon}, of which {for_total}{f', the rest {for_rows}' if cube else ''}"
+    change = f"the most by which one unit changes all counts together{_weighed(terms.structure)}"
+    yield "sensitivity", f"{terms.sensitivity:,}: {change}"
+    yield "made by", f"hushtable {words.printable(terms.version)}"
+
+
+def _weighed(structure: Structure) -> str:
+    """Return how counts are weighed where they do not share epsilon equally."""
+    from hushtable.structures.settings import Marginals, Tree
+
+    match structure:
+        case Tree():
+            return ", those below the root four times"
+        case Marginals(weights=tuple()):
+            return ", each times the share of its marginal"
+        case _:
+            return ""
+
+
+def _summary_facts(terms: Terms) -> Iterator[tuple[str, str]]:
+    """Yield how rows were chosen, and their noise."""
+    from hushtable.cli import words
+    from hushtable.release.display import plan_in_words, unit_of
+    from hushtable.structures.settings import Tree
+
+    method, unit = terms.method, unit_of(terms)
     pruned = isinstance(terms.structure, Tree)
     consistent = pruned or getattr(terms.structure, "consistent", False)
     yield "summary", words.method_in_words(method, of=f"{unit}s", consistent=consistent)
+    if terms.keys:
+        yield "seeds", words.seeds_in_words(terms.keys)
     if terms.cutoff is not None:
         two_sided = getattr(method, "two_sided", True)
         rule = terms.rule if terms.plan is None else None
@@ -94,29 +140,34 @@ def _facts(release: Release) -> Iterator[tuple[str, str]]:
         yield "settings", words.printable(plan_in_words(terms))
     root = "; in the root four times that" if pruned else ""
     yield "noise", f"two-sided geometric, {words.spread_in_words(terms.rate)}, in every {unit}{root}"
-    epsilon = words.exact_in_words(terms.epsilon)
-    if terms.total is None or terms.total_rate is None:
-        bought = "; no noisy total was bought" if takes_total(terms.structure) else ""
-        yield "epsilon", f"{epsilon}, all of it for the {unit}s{bought}"
-    else:
-        yield "noisy total", f"{terms.total:,}, with noise of {words.spread_in_words(terms.total_rate)}"
-        yield (
-            "epsilon",
-            f"{epsilon}, of which {words.exact_in_words(terms.total_epsilon)} for the noisy total",
-        )
-    weighed = ", those below the root four times" if pruned else ""
-    change = f"the most by which one unit changes all counts together{weighed}"
-    yield "sensitivity", f"{terms.sensitivity:,}: {change}"
-    yield "made by", f"hushtable {words.printable(terms.version)}"
+
+
+def _cube_facts(terms: Terms) -> Iterator[tuple[str, str]]:
+    """Yield how rows of marginals were chosen; each has noise of its own."""
+    from hushtable.cli import words
+    from hushtable.cli.cubes import rules_in_words, summaries_in_words
+    from hushtable.release.display import plan_in_words
+
+    yield "summary", summaries_in_words(terms.parts)
+    if terms.plan is not None:
+        yield "settings", words.printable(plan_in_words(terms))
+    elif (rules := rules_in_words(terms.parts)) is not None:
+        yield "settings", rules
 
 
 def _advice(structure: Structure) -> str:
     """Return how to read `count` and `weight`."""
-    from hushtable.structures.settings import Cells, Haar, ProductDyadic
+    from hushtable.structures.settings import Cells, CountSketch, Haar, Marginals, ProductDyadic
 
     match structure:
         case Cells():
             return "`count` is the noisy count of a cell. For sums over cells, add up `weight`."
+        case Marginals():
+            said = "of a cell of its marginal. Every marginal counts everybody: add up `weight` within one"
+            return f"`count` is the noisy count {said}, or ask `hushtable query`."
+        case CountSketch():
+            said = "`count` is a noisy sum over the cells of a bucket, half of them counted as negative."
+            return f"{said} It says nothing by itself: ask `hushtable query`."
         case Haar():
             said = "of the first half of a range minus the second; at level 0, of all"
         case ProductDyadic():
@@ -139,16 +190,26 @@ def _attributes(domain: Domain) -> Table:
 
 
 def _listing(rows: pa.Table) -> Table:
-    """Return rows of a release as a table."""
+    """Return rows of a release as a table, without columns that none of them has a value in."""
     from hushtable.cli.printing import table
     from hushtable.cli.words import number_in_words, printable
 
+    rows = rows.select([name for name in rows.column_names if rows[name].null_count < rows.num_rows])
     made = table(*map(printable, rows.column_names), numbers=("count", "weight"))
     for row in rows.to_pylist():
         *values, count, weight = row.values()
-        said = (number_in_words(each) if isinstance(each, float) else str(each) for each in values)
+        said = (_value(each) for each in values)
         made.add_row(*map(printable, said), f"{count:,}", number_in_words(weight))
     return made
+
+
+def _value(value: object) -> str:
+    """Return a value of an attribute; nothing where a marginal does not have it."""
+    from hushtable.cli.words import number_in_words
+
+    if value is None:
+        return ""
+    return number_in_words(value) if isinstance(value, float) else str(value)
 
 
 def thin(

@@ -154,9 +154,29 @@ def measure_in_words(measure: Measure) -> str:
 
 
 def spread_in_words(rate: Fraction) -> str:
-    """Return the standard deviation of two-sided geometric noise at a rate."""
+    """Return how wide two-sided geometric noise is at a rate."""
+    return f"standard deviation {deviation_in_words(rate)}"
+
+
+def deviation_in_words(rate: Fraction) -> str:
+    """Return the standard deviation of two-sided geometric noise at a rate.
+
+    >>> deviation_in_words(Fraction(1, 10))
+    '14.1'
+    """
     decay = float(min(max(rate, Fraction(1, 1 << 50)), Fraction(700)))
-    return f"standard deviation {number_in_words(sqrt(2 * exp(-decay)) / -expm1(-decay), digits=3)}"
+    return number_in_words(sqrt(2 * exp(-decay)) / -expm1(-decay), digits=3)
+
+
+def seeds_in_words(keys: tuple[str, ...]) -> str:
+    """Return how cells are hashed to buckets of a sketch, and under which keys.
+
+    >>> seeds_in_words(("00" * 16,))
+    'SipHash-1-3 under a public key, drawn before any row was read: 00000000000000000000000000000000'
+    """
+    each = "a public key" if len(keys) == 1 else "a public key for each row"
+    shown = ", ".join(map(printable, keys[:_FEW])) + (", ..." if len(keys) > _FEW else "")
+    return f"SipHash-1-3 under {each}, drawn before any row was read: {shown}"
 
 
 def exact_in_words(value: Fraction) -> str:

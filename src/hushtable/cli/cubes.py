@@ -1,0 +1,102 @@
+"""Data cubes in words: the marginals of a release, one line for each."""
+
+from __future__ import annotations
+
+from collections import Counter
+from fractions import Fraction
+from math import log10
+from typing import TYPE_CHECKING
+
+from hushtable.cli.words import (
+    deviation_in_words,
+    method_in_words,
+    number_in_words,
+    printable,
+)
+from hushtable.methods.settings import Method
+from hushtable.release.terms import Part, as_text
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from hushtable.query.release import Release
+    from hushtable.structures.cubes import CubeSpace
+
+_SHOWN_MARGINALS = 30
+_LARGE = 10**9
+_LONGEST = 6  # characters of an epsilon that is written in full
+
+
+def summaries_in_words(parts: tuple[Part, ...]) -> str:
+    """Return how rows of marginals were chosen."""
+    methods = [part.method for part in parts]
+    if len(set(methods)) == 1:
+        return method_in_words(methods[0], of="cells of every marginal")
+    said = Counter(_with_size(method) for method in methods)
+    return "of the marginals, " + ", ".join(f"{times:,} by {name}" for name, times in said.items())
+
+
+def rules_in_words(parts: tuple[Part, ...]) -> str | None:
+    """Return which rules chose settings, or None if the owner chose them all."""
+    rules = list(dict.fromkeys(printable(part.rule) for part in parts if part.rule is not None))
+    if not rules:
+        return None
+    return f"chosen from public facts by the rule{'s' * (len(rules) > 1)} {' and '.join(rules)}"
+
+
+def marginals_table(release: Release, cube: CubeSpace) -> Table:
+    """Return the first marginals: their cells and rows, what was spent on them, and what rows met."""
+    from hushtable.cli.printing import table
+
+    parts, rows = release.terms.parts, cube.rows(release.codes)
+    met = [name for name in ("cutoff", "threshold") if any(getattr(part, name) is not None for part in parts)]
+    numbers = ("cells", "rows", "epsilon", "noise", *met)
+    made = table("marginal", *numbers, "summary", numbers=numbers)
+    for number, marginal in enumerate(cube.marginals[:_SHOWN_MARGINALS]):
+        own = release.terms.part(number)
+        made.add_row(
+            printable(marginal.label),
+            _compact(marginal.domain.cells_total),
+            f"{rows[number].stop - rows[number].start:,}",
+            _rounded(own.epsilon - own.total_epsilon),
+            deviation_in_words(own.rate),
+            *(_limit(getattr(own, name)) for name in met),
+            _name(own.method),
+        )
+    return made
+
+
+def below_marginals(release: Release, cube: CubeSpace) -> str:
+    """Return what to know about the table of marginals."""
+    more = len(cube.marginals) - _SHOWN_MARGINALS
+    said = f"... {more:,} more\n" if more > 0 else ""
+    said += "Noise is two-sided geometric, by its standard deviation."
+    if any(part.cutoff is not None for part in release.terms.parts):
+        said += " No row of a marginal is below its cutoff in size."
+    if any(part.threshold is not None for part in release.terms.parts):
+        said += " Rows below its threshold in size were sampled, and weigh as much as it."
+    return f"{said} Long epsilons are rounded."
+
+
+def _compact(cells: int) -> str:
+    """Return a number of cells that never takes much room."""
+    return f"{cells:,}" if cells < _LARGE else f"10^{log10(cells):.1f}"
+
+
+def _rounded(epsilon: Fraction) -> str:
+    text = as_text(epsilon)
+    return text if len(text) <= _LONGEST and "/" not in text else f"{float(epsilon):.3g}"
+
+
+def _limit(value: float | None) -> str:
+    return "" if value is None else number_in_words(value, digits=6)
+
+
+def _name(method: Method) -> str:
+    """Return the name of a summary, which its words begin with."""
+    return method_in_words(method).partition(":")[0]
+
+
+def _with_size(method: Method) -> str:
+    size: int | None = getattr(method, "size", None)
+    return _name(method) if size is None else f"{_name(method)} of at most {size:,} rows each"
