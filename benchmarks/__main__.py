@@ -24,6 +24,7 @@ from benchmarks import (
     planning,
     publishing,
     ranges,
+    sketches,
     summaries,
     trees,
 )
@@ -40,6 +41,7 @@ GROUPS: dict[str, tuple[Callable[[Say], Sheet], ...]] = {
     "ranges": ranges.SHEETS,
     "trees": trees.SHEETS,
     "cubes": cubes.SHEETS,
+    "sketches": sketches.SHEETS,
 }
 
 _WIDTH = 150
