@@ -100,7 +100,7 @@ def variances(say: Say) -> Sheet:
     sheet = Sheet(
         f"Variance of estimates of {OCCUPIED:,} occupied cells of {CELLS:,}",
         ("table", "sketch", "epsilon", "sharing", "noise", "measured", "measured / stated", "spread %"),
-        "Stated: ((sum of squares of the other counts)/width + noise of a bucket)/depth, in its parts `sharing` "
+        "Stated: ((sum of squares of the other counts)/width + noise of a bucket)/depth, in parts `sharing` "
         f"and `noise`; measured over {_MORE} releases; spread: the standard error of the ratio.",
     )
     for shape in SHAPES:
