@@ -75,12 +75,13 @@ def test_many_draws_are_normal() -> None:
 
 def test_noise_is_never_forgotten() -> None:
     rate = Fraction(1, 10)
-    law = BucketLaw(np.zeros(50, dtype=np.int64), noise(rate))
+    for counts in ([0] * 50, [0] * 49 + [3]):  # fewer than noise would leave, without and with a tail
+        law = BucketLaw(np.array(counts), noise(rate))
 
-    assert law.mean_square == pytest.approx(noise(rate).variance)
-    for draws in (1.0, 30.0):
-        reach = float(law.reach(np.array([draws]), 0.05)[0])
-        assert reach >= float(noise(rate).reach_of(np.array([draws]), 0.05)[1][0])
+        assert law.mean_square == pytest.approx(noise(rate).variance)
+        for draws in (1.0, 30.0):
+            reach = float(law.reach(np.array([draws]), 0.05)[0])
+            assert reach >= float(noise(rate).reach_of(np.array([draws]), 0.05)[1][0])
 
 
 def test_events_too_rare_to_be_seen_are_taken_for_two() -> None:
