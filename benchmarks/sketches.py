@@ -178,7 +178,7 @@ def worth(say: Say) -> Sheet:
     """Measure errors of summaries of equal size."""
     sheet = Sheet(
         f"Mean size of errors of summaries of {SIZE:,} numbers, epsilon = {EPSILON}",
-        ("summary", *(f"{shape}: {what}" for shape in SHAPES for what in ("cell", f"{_SUBSET} cells"))),
+        ("summary", *(f"{shape}: {what}" for shape in SHAPES for what in ("cell", "set"))),
         f"Of {OCCUPIED:,} occupied cells one by one, and of {_SUBSETS:,} sets of {_SUBSET} cells chosen by "
         f"chance among {CELLS:,}; {_RELEASES} releases. The last row answers 0 to everything.",
     )
