@@ -94,7 +94,10 @@ def publish(
     ] = None,
     weights: Annotated[
         str | None,
-        typer.Option(metavar="N,...", help="How marginals share epsilon, one for each --marginals: equally."),
+        typer.Option(
+            metavar="N,...|auto",
+            help="How marginals share epsilon, one for each --marginals: equally. auto: by root of cells.",
+        ),
     ] = None,
     consistent: Annotated[
         bool, typer.Option("--consistent", help="Drop dyadic ranges inside absent ones; one-sided.")
@@ -158,7 +161,7 @@ def publish(
         takes_size,
     )
     from hushtable.publishing.publish import publish_chosen, split_epsilon
-    from hushtable.structures.settings import ALL_OF, MORTON, Cells
+    from hushtable.structures.settings import ALL_OF, AUTO, MORTON, Cells
 
     if no_ledger == (ledger is not None):
         raise typer.BadParameter("Give one of --ledger FILE and --no-ledger.")
@@ -185,7 +188,7 @@ def publish(
         marginals=[each if ALL_OF.fullmatch(each) else names_of([each], declared.names) for each in marginals]
         if marginals
         else None,
-        weights=None if weights is None else weights.split(","),
+        weights=weights if weights is None or weights == AUTO else weights.split(","),
     )
     name = summary or ("auto" if auto else default_summary(noised))
     sized = takes_size(name, cutoff=cutoff, threshold=threshold)

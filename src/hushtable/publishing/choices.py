@@ -261,7 +261,7 @@ def structure_choice(
     width: int | None = None,
     depth: int | None = None,
     marginals: Sequence[Sequence[str] | str] | None = None,
-    weights: Sequence[Rational] | None = None,
+    weights: Sequence[Rational] | str | None = None,
 ) -> Structure:
     """Return the structure of that name, with what it takes.
 

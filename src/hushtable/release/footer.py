@@ -33,6 +33,7 @@ from hushtable.release.assumed import Assumption
 from hushtable.release.terms import Part, Terms
 from hushtable.structures.cubes import CubeSpace
 from hushtable.structures.settings import (
+    AUTO,
     MORTON,
     STRUCTURES,
     Cells,
@@ -176,7 +177,8 @@ def _structure_entries(structure: Structure) -> dict[str, Any]:
         return entries | {"width": structure.width, "depth": structure.depth}
     if isinstance(structure, Marginals):
         sets = [each if isinstance(each, str) else list(each) for each in structure.sets]
-        weights = None if structure.weights is None else list(map(str, structure.weights))
+        given = structure.weights
+        weights = given if given is None or given == AUTO else list(map(str, given))
         return entries | {"marginals": sets, "weights": weights}
     if not isinstance(structure, Cells):
         named = structure.order is None or structure.order == MORTON
@@ -198,7 +200,8 @@ def _structure(document: Mapping[str, Any]) -> Structure:
     if kind is CountSketch:
         return CountSketch(width=_get(document, "width", int), depth=_get(document, "depth", int))
     if kind is Marginals:
-        return Marginals(*_get(document, "marginals", list), weights=_get(document, "weights", list | None))
+        weights = _get(document, "weights", list | str | None)
+        return Marginals(*_get(document, "marginals", list), weights=weights)
     settings = {"order": _get(document, "order", list | str | None if kind is Tree else list | None)}
     if kind is Tree:
         settings["branching"] = _get(document, "branching", int)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import combinations, pairwise
-from math import comb, gcd, lcm
+from math import comb, gcd, isqrt, lcm, prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from hushtable.domain.domain import Domain
 from hushtable.domain.keys import KeySpace
 from hushtable.errors import BadChoice, shown
-from hushtable.structures.settings import Marginals, all_of
+from hushtable.structures.settings import AUTO, Marginals, all_of
 
 Codes = NDArray[np.int64]
 MOST_MARGINALS = 10_000
@@ -103,14 +103,18 @@ class CubeSpace:
 
 def cube_space(structure: Marginals, domain: Domain) -> CubeSpace:
     """Return the marginals over a domain, or raise `BadChoice` if they do not fit."""
-    weights = structure.weights or (Fraction(1),) * len(structure.sets)
+    given, auto = structure.weights, structure.weights == AUTO
+    weights = given if isinstance(given, tuple) else (Fraction(1),) * len(structure.sets)
     found: dict[tuple[int, ...], Fraction] = {}
     for entry, weight in zip(structure.sets, weights, strict=True):
         for places in _sets(entry, domain):
             if places in found:
                 names = ", ".join(shown(domain.names[place]) for place in places)
                 raise BadChoice(f"the marginal of {names} is named twice", "Name it once.")
-            found[places] = weight
+            # Counts are in proportion to 1 / cells, and relative errors to cells / epsilon: their sum is least
+            # where parts of epsilon are in proportion to the root of the cells.
+            root = isqrt(prod(domain.shape[place] for place in places))
+            found[places] = Fraction(root) if auto else weight
             if len(found) > MOST_MARGINALS:
                 fact = f"these are more than {MOST_MARGINALS:,} marginals"
                 raise BadChoice(fact, "Each of them would get next to nothing of epsilon: name fewer.")

@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from hushtable.errors import BadChoice, shown
 from hushtable.exact.rationals import Rational, as_positive
@@ -121,6 +121,7 @@ class Marginals:
 
     A marginal is a list of names; `"all-2"` stands for all sets of two attributes. Epsilon is split equally,
     or by `weights`: one for each entry, exact; every marginal of an `"all-2"` has the weight of that entry.
+    `weights="auto"` are the square roots of the marginals' numbers of cells, rounded down.
 
     >>> Marginals(["home"], ["work"], ["home", "work"])
     Marginals(('home',), ('work',), ('home', 'work'))
@@ -129,18 +130,22 @@ class Marginals:
     """
 
     sets: tuple[tuple[str, ...] | str, ...]
-    weights: tuple[Fraction, ...] | None
+    weights: tuple[Fraction, ...] | Literal["auto"] | None
 
-    def __init__(self, *sets: Sequence[str] | str, weights: Sequence[Rational] | None = None) -> None:
+    def __init__(
+        self, *sets: Sequence[str] | str, weights: Sequence[Rational] | Literal["auto"] | None = None
+    ) -> None:
         if not sets:
             hint = 'Name attributes of each, as in ht.Marginals(["home"], ["home", "work"]).'
             raise BadChoice("no marginal is named", hint)
         object.__setattr__(self, "sets", tuple(map(_marginal, sets)))
-        exact = None
-        if weights is not None:
-            given: object = weights
+        exact: tuple[Fraction, ...] | str | None = None
+        given: object = weights
+        if given == AUTO:
+            exact = AUTO
+        elif weights is not None:
             if isinstance(given, str) or not isinstance(given, Sequence) or len(given) != len(sets):
-                hint = f"Give {len(sets)}, one for each entry."
+                hint = f"Give {len(sets)}, one for each entry, or 'auto'."
                 raise BadChoice(f"weights={shown(weights)} are not one for each of {len(sets)} entries", hint)
             hint = "Weights say how epsilon is shared: 2 for twice as much as 1."
             exact = tuple(as_positive(each, name="weights", hint=hint) for each in weights)
@@ -148,7 +153,9 @@ class Marginals:
 
     def __repr__(self) -> str:
         parts = [*map(repr, self.sets)]
-        parts += [] if self.weights is None else [f"weights={tuple(map(str, self.weights))}"]
+        if self.weights is not None:
+            shown_weights = self.weights if self.weights == AUTO else tuple(map(str, self.weights))
+            parts.append(f"weights={shown_weights!r}")
         return f"Marginals({', '.join(parts)})"
 
 
@@ -176,6 +183,7 @@ def _marginal(entry: object) -> tuple[str, ...] | str:
 
 
 MORTON = "morton"
+AUTO = "auto"
 _WIDEST, _DEEPEST = 1 << 30, 64
 ALL_OF = re.compile("all-[1-9][0-9]{0,2}")
 _BRANCHINGS = tuple(1 << bits for bits in range(1, 11))
