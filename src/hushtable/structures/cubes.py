@@ -111,7 +111,7 @@ def cube_space(structure: Marginals, domain: Domain) -> CubeSpace:
             if places in found:
                 names = ", ".join(shown(domain.names[place]) for place in places)
                 raise BadChoice(f"the marginal of {names} is named twice", "Name it once.")
-            # Counts are in proportion to 1 / cells, and relative errors to cells / epsilon: their sum is least
+            # Counts go with 1 / cells, and relative errors with cells / epsilon, so that their sum is least
             # where parts of epsilon are in proportion to the root of the cells.
             root = isqrt(prod(domain.shape[place] for place in places))
             found[places] = Fraction(root) if auto else weight
