@@ -13,7 +13,7 @@ import pytest
 import hushtable as ht
 from hushtable.methods.settings import Method
 from hushtable.planning.plan import Plan
-from hushtable.publishing.choices import choice
+from hushtable.publishing.choices import Choice, choice
 from hushtable.publishing.thinning import thin
 from hushtable.release.terms import Terms
 
@@ -190,7 +190,7 @@ def test_automatic_settings_are_those_of_the_plan(
     plan = planned()
     chosen = choice(summary, **settings, cells=plan.cells_total, rate=plan.rate, plan=plan)
 
-    assert chosen == (method, "plan-1", plan)
+    assert chosen == Choice(method, "plan-1", plan)
 
 
 def test_a_cutoff_of_the_owner_stays() -> None:
@@ -198,7 +198,7 @@ def test_a_cutoff_of_the_owner_stays() -> None:
     given: dict[str, Any] = {"size": 500, "cutoff": "41.5", "cells": plan.cells_total, "rate": plan.rate}
     chosen = choice("filter-priority", **given, plan=plan)
 
-    assert chosen == (ht.FilterPriority(cutoff=Fraction(83, 2), size=500), None, plan)
+    assert chosen == Choice(ht.FilterPriority(cutoff=Fraction(83, 2), size=500), None, plan)
 
 
 @pytest.mark.parametrize(
@@ -313,6 +313,6 @@ def test_automatic_settings_of_a_tree_are_those_of_the_plan() -> None:
     given: dict[str, Any] = {"size": 10_000, "cells": 1, "rate": FOR_RANGES.rate, "plan": FOR_RANGES}
     given |= {"structure": ht.Tree(), "one_sided": True}
 
-    assert choice("auto", **given) == (tree.method, "plan-1", FOR_RANGES)
+    assert choice("auto", **given) == Choice(tree.method, "plan-1", FOR_RANGES)
     by_cutoff = choice("filter", cutoff="auto", **given)
-    assert by_cutoff == (ht.Filter(cutoff=tree.cutoff, two_sided=False), "plan-1", FOR_RANGES)
+    assert by_cutoff == Choice(ht.Filter(cutoff=tree.cutoff, two_sided=False), "plan-1", FOR_RANGES)

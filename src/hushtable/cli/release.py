@@ -70,8 +70,9 @@ def show(
 def _facts(release: Release) -> Iterator[tuple[str, str]]:
     """Yield how a release was made, in words."""
     from hushtable.cli import words
-    from hushtable.release.display import plan_in_words, structure_text, unit_of
+    from hushtable.release.display import largest_text, plan_in_words, structure_text, unit_of
     from hushtable.release.terms import takes_total
+    from hushtable.structures.cubes import CubeSpace
     from hushtable.structures.settings import Tree
 
     terms = release.terms
@@ -82,17 +83,20 @@ def _facts(release: Release) -> Iterator[tuple[str, str]]:
         yield "structure", words.printable(structure)
     pruned = isinstance(terms.structure, Tree)
     consistent = pruned or getattr(terms.structure, "consistent", False)
-    yield "summary", words.method_in_words(method, of=f"{unit}s", consistent=consistent)
+    of = words.printable(largest_text(terms))
+    yield "summary", words.method_in_words(method, of=f"{unit}s", consistent=consistent) + of
     if terms.cutoff is not None:
         two_sided = getattr(method, "two_sided", True)
         rule = terms.rule if terms.plan is None else None
-        yield "cutoff", words.cutoff_in_words(terms.cutoff, two_sided=two_sided, rule=rule)
+        yield "cutoff", words.cutoff_in_words(terms.cutoff, two_sided=two_sided, rule=rule) + of
     if terms.threshold is not None:
         met = {"cutoff": terms.cutoff is not None, "consistent": consistent}
-        yield "threshold", words.threshold_in_words(terms.threshold, **met)
+        yield "threshold", words.threshold_in_words(terms.threshold, **met) + of
     if terms.plan is not None:
         yield "settings", words.printable(plan_in_words(terms))
-    root = "; in the root four times that" if pruned else ""
+    cube = terms.nodes if isinstance(terms.nodes, CubeSpace) else None
+    uneven = cube is not None and cube.per_cell > cube.share * len(cube.marginals)
+    root = "; in the root four times that" if pruned else "; less in marginals of more weight" * uneven
     yield "noise", f"two-sided geometric, {words.spread_in_words(terms.rate)}, in every {unit}{root}"
     epsilon = words.exact_in_words(terms.epsilon)
     if terms.total is None or terms.total_rate is None:
@@ -104,7 +108,7 @@ def _facts(release: Release) -> Iterator[tuple[str, str]]:
             "epsilon",
             f"{epsilon}, of which {words.exact_in_words(terms.total_epsilon)} for the noisy total",
         )
-    weighed = ", those below the root four times" if pruned else ""
+    weighed = ", those below the root four times" if pruned else ", each times its share" * uneven
     change = f"the most by which one unit changes all counts together{weighed}"
     yield "sensitivity", f"{terms.sensitivity:,}: {change}"
     yield "made by", f"hushtable {words.printable(terms.version)}"
@@ -112,11 +116,17 @@ def _facts(release: Release) -> Iterator[tuple[str, str]]:
 
 def _advice(structure: Structure) -> str:
     """Return how to read `count` and `weight`."""
-    from hushtable.structures.settings import Cells, Haar, ProductDyadic
+    from hushtable.structures.settings import Cells, CountSketch, Haar, Marginals, ProductDyadic
 
     match structure:
         case Cells():
             return "`count` is the noisy count of a cell. For sums over cells, add up `weight`."
+        case Marginals():
+            said = "of a cell of a marginal"
+            return f"`count` is the noisy count {said}. For sums over one marginal, add up its `weight`."
+        case CountSketch():
+            said = "of cells that share a bucket, each with a sign"
+            return f"`count` is the noisy sum {said}. For answers, ask `hushtable query`."
         case Haar():
             said = "of the first half of a range minus the second; at level 0, of all"
         case ProductDyadic():
@@ -146,7 +156,8 @@ def _listing(rows: pa.Table) -> Table:
     made = table(*map(printable, rows.column_names), numbers=("count", "weight"))
     for row in rows.to_pylist():
         *values, count, weight = row.values()
-        said = (number_in_words(each) if isinstance(each, float) else str(each) for each in values)
+        shown = ("" if each is None else each for each in values)
+        said = (number_in_words(each) if isinstance(each, float) else str(each) for each in shown)
         made.add_row(*map(printable, said), f"{count:,}", number_in_words(weight))
     return made
 
