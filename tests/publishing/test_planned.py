@@ -295,7 +295,7 @@ def test_a_wasted_tree_is_refused_before_a_row_is_read(tmp_path: Path) -> None:
         ({"structure": ht.Tree(order="morton")}, "this one is in z-order"),
         ({"structure": ht.Tree(), "epsilon": 1}, "the plan has epsilon = 0.1, and the release 1"),
         ({"structure": ht.Tree(), "unit": ht.Unit("a", max_rows=2)}, "sensitivity = 1, and the release 2"),
-        ({"structure": ht.Tree(), "total_share": "1/50"}, "a structure has its total as its root"),
+        ({"structure": ht.Tree(), "total_share": "1/50"}, "a tree has its total as its root"),
     ],
 )
 def test_plans_and_structures_that_do_not_go_together(
