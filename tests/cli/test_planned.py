@@ -122,7 +122,11 @@ def test_an_automatic_structure_is_cells_where_a_tree_is_no_better() -> None:
             "a structure of `auto` needs an assumption about the table",
         ),
         (["--structure", "auto", *LARGE], 2, "Give --size N"),
-        (["--structure", "auto", "--order", "home", "--size", "9"], 2, "go with a structure that is named"),
+        (
+            ["--structure", "auto", "--order", "home", "--size", "9"],
+            2,
+            "Settings of a structure go with one that is named",
+        ),
         (
             ["--structure", "auto", "--size", "9", *LARGE, "--summary", "priority"],
             1,

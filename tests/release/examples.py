@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from fractions import Fraction
-from itertools import product
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,10 +28,21 @@ from hushtable.methods.settings import (
 from hushtable.release.assumed import Assumption
 from hushtable.release.layout import check_names
 from hushtable.release.record import Terms, write_release
-from hushtable.release.terms import check_together
+from hushtable.release.terms import Part, check_together
 from hushtable.release.writing import weights_by
+from hushtable.structures.cubes import CubeSpace, cube_space
 from hushtable.structures.nodes import PrunedSpace, node_space
-from hushtable.structures.settings import Cells, Dyadic, Haar, Hierarchy, Lifted, ProductDyadic, Tree
+from hushtable.structures.settings import (
+    Cells,
+    CountSketch,
+    Dyadic,
+    Haar,
+    Hierarchy,
+    Lifted,
+    Marginals,
+    ProductDyadic,
+    Tree,
+)
 from tests.domain.examples import attributes
 
 METHODS: list[Method] = [
@@ -110,6 +121,13 @@ PRUNED = [
     Tree(branching=4, order="morton"),
     Tree(branching=2, order="morton"),
 ]
+CUBES = [
+    Marginals(["home"]),
+    Marginals("all-1"),
+    Marginals(["hour", "home"], ["hour"], weights=["1/2", 3]),
+    Marginals("all-2", "all-1", weights=[2, 1]),
+]
+SKETCH_KEYS = ("000102030405060708090a0b0c0d0e0f", "f0e0d0c0b0a090807060504030201000", "5a" * 16)
 
 
 class Rows(NamedTuple):
@@ -157,6 +175,61 @@ def tree_terms(structure: Hierarchy, domain: Domain = TRIPS_DOMAIN, **changes: A
         "threshold": None,
     }
     return terms(domain, **said | changes)
+
+
+def cube_terms(
+    structure: Marginals, domain: Domain = TRIPS_DOMAIN, parts: list[Part] | None = None, **changes: Any
+) -> Terms:
+    """Return terms of a data cube; by default marginals are whole, but the largest a sample."""
+    cube = cube_space(structure, domain)
+    sampled = Part(
+        method=FilterPriority(cutoff=20, size=1000), rule="auto-cutoff-1", cutoff=20.0, threshold=40.5
+    )
+    if parts is None:
+        parts = [Part(method=Everything(), rule="whole-1")] * len(cube.marginals)
+        parts[cube.largest] = sampled
+    largest = parts[cube.largest]
+    said: dict[str, Any] = {
+        "structure": structure,
+        "sensitivity": changes.get("measure", Measure()).sensitivity * cube.per_cell,
+        "method": largest.method,
+        "rule": largest.rule,
+        "cutoff": largest.cutoff,
+        "threshold": largest.threshold,
+        "parts": tuple(parts),
+    }
+    return terms(domain, **said | changes)
+
+
+def all_cells(made: Terms) -> Rows:
+    """Return every cell of every marginal of a small cube, with counts that are all different."""
+    assert isinstance(made.nodes, CubeSpace)
+    codes = [
+        made.nodes.codes(number, np.array(list(product(*map(range, each.domain.shape)))))
+        for number, each in enumerate(made.nodes.marginals)
+    ]
+    every = np.concatenate(codes)
+    return rows(made, every, 20 + np.arange(len(every)))
+
+
+def sketch_terms(structure: CountSketch, domain: Domain = TRIPS_DOMAIN, **changes: Any) -> Terms:
+    """Return terms of a sketch."""
+    said: dict[str, Any] = {
+        "structure": structure,
+        "sensitivity": changes.get("measure", Measure()).sensitivity * structure.depth,
+        "method": Everything(),
+        "rule": None,
+        "cutoff": None,
+        "threshold": None,
+        "keys": SKETCH_KEYS[: structure.depth],
+    }
+    return terms(domain, **said | changes)
+
+
+def all_buckets(made: Terms) -> Rows:
+    """Return every bucket of a sketch, with counts of both signs that are all different."""
+    codes = np.array(list(product(*map(range, made.space.shape))))
+    return rows(made, codes, np.arange(len(codes)) - 3)
 
 
 def all_nodes(made: Terms) -> Rows:
@@ -257,6 +330,60 @@ def random_tree_terms(draw: st.DrawFn) -> Terms:
     methods = [method for method in METHODS if go_together(structure, method, domain, said["measure"])]
     assume(methods)
     return tree_terms(structure, domain, **said, method=draw(st.sampled_from(methods)))
+
+
+@st.composite
+def random_cube_terms(draw: st.DrawFn) -> Terms:
+    """Return any terms of a data cube, over a domain of one to four attributes of any kind."""
+    chosen = draw(st.lists(names.filter(lambda name: name.lower() != "marginal"), min_size=1, max_size=4))
+    assume(len(set(chosen)) == len(chosen))
+    domain = Domain(attributes=tuple(draw(attributes(name)) for name in chosen), title=draw(st.text()))
+    sets = [each for size in range(1, len(chosen) + 1) for each in combinations(chosen, size)]
+    named = draw(st.lists(st.sampled_from(sets), min_size=1, max_size=4, unique=True))
+    weights = st.lists(st.fractions(Fraction(1, 99), 99), min_size=len(named), max_size=len(named))
+    structure = Marginals(*(draw(st.permutations(each)) for each in named), weights=draw(st.none() | weights))
+    try:
+        cube_space(structure, domain)
+    except BadChoice:  # labels that are alike
+        assume(False)
+    said = draw(_settings())
+    number = st.none() | st.floats(0, 1e300)
+    parts = [
+        Part(
+            method=draw(st.sampled_from(METHODS)),
+            rule=draw(st.none() | st.text()),
+            cutoff=draw(number),
+            threshold=draw(number),
+        )
+        for _ in named
+    ]
+    share = draw(st.sampled_from([Fraction(0), Fraction(1, 50), Fraction(1, 3)]))
+    general = {key: said[key] for key in said.keys() - {"rule", "cutoff", "threshold"}}
+    return cube_terms(
+        structure,
+        domain,
+        parts,
+        **general,
+        total_epsilon=said["epsilon"] * share,
+        total=draw(st.integers(-(2**80), 2**80)) if share else None,
+        plan=draw(st.none() | plans()),
+    )
+
+
+@st.composite
+def random_cubes(draw: st.DrawFn) -> tuple[Terms, Rows]:
+    """Return any terms of a cube with a few rows of each marginal, or none."""
+    made = draw(random_cube_terms())
+    assert isinstance(made.nodes, CubeSpace)
+    codes = [np.empty((0, 1 + len(made.domain.names)), dtype=np.int64)]
+    for number, each in enumerate(made.nodes.marginals):
+        code = [st.sampled_from([0, size - 1]) | st.integers(0, size - 1) for size in each.domain.shape]
+        if cells := sorted(draw(st.sets(st.tuples(*code), max_size=4))):
+            codes.append(made.nodes.codes(number, np.array(cells)))
+    every = np.concatenate(codes)
+    count = st.integers(-(2**62), 2**62) | st.integers(-300, 300)
+    counts = draw(st.lists(count, min_size=len(every), max_size=len(every)))
+    return made, rows(made, every, np.array(counts, dtype=np.int64))
 
 
 def go_together(structure: Hierarchy, method: Method, domain: Domain, measure: Measure | None = None) -> bool:

@@ -3,7 +3,7 @@
 Give, from the root of the repository: .venv/bin/python -m tests.release.make_golden
 
 It writes only files that are not there yet. A golden file is never made anew: when the format changes, its
-number rises, new files `v3-...` join these, and test_golden.py says what is in them.
+number rises, new files `v4-...` join these, and test_golden.py says what is in them.
 """
 
 from __future__ import annotations
@@ -14,18 +14,23 @@ from pathlib import Path
 import numpy as np
 
 from hushtable.domain.measure import Measure, Unit
-from hushtable.methods.settings import Everything, Filter, Priority
+from hushtable.methods.settings import Everything, Filter, FilterPriority, Priority
 from hushtable.release import footer
 from hushtable.release.record import Terms
+from hushtable.release.terms import Part
+from hushtable.structures.cubes import CubeSpace
 from hushtable.structures.nodes import PrunedSpace
-from hushtable.structures.settings import Dyadic, Haar, ProductDyadic, Tree
+from hushtable.structures.settings import CountSketch, Dyadic, Haar, Marginals, ProductDyadic, Tree
 from tests.release.examples import (
     PEOPLE_CODES,
     PEOPLE_DOMAIN,
     Rows,
+    all_buckets,
     all_nodes,
+    cube_terms,
     people,
     rows,
+    sketch_terms,
     terms,
     tree_terms,
     write,
@@ -54,6 +59,7 @@ def main() -> None:
     empty = terms()
     golden["v1-empty"] = empty, rows(empty, np.empty((0, 6), np.int64), np.empty(0, np.int64))
     golden |= {f"v2-{name}": tree for name, tree in trees().items()}
+    golden |= {"v3-cube": cube(), "v3-sketch": sketch()}
     for name, (made, given) in golden.items():
         path = FOLDER / f"{name}.parquet"
         if not path.exists():
@@ -96,6 +102,34 @@ def pruned_trees() -> dict[str, tuple[Terms, Rows]]:
     levels = np.arange(4, dtype=np.int32)[:, np.newaxis]
     path = boxes.nodes.nodes_at(levels, np.repeat(PEOPLE_CODES[1:2], 4, axis=0))
     return {"tree": (line, some), "morton": (boxes, rows(boxes, path, np.array([900, 700, 500, 260])))}
+
+
+def cube() -> tuple[Terms, Rows]:
+    """Return a weighted data cube with an attribute of every kind: small marginals whole, others filtered."""
+    structure = Marginals("all-1", ["income", "region"], ["minute", "day"], weights=["1/3", "1/2", 1])
+    few, many = (
+        Part(method=Everything(), rule="whole-1"),
+        Part(method=Filter(cutoff=20), rule=None, cutoff=20.0),
+    )
+    sampled = Part(
+        method=FilterPriority(cutoff=20, size=1000), rule="auto-cutoff-1", cutoff=20.0, threshold=123.5
+    )
+    parts = [few, many, few, few, many, many, few, sampled]
+    made = cube_terms(structure, PEOPLE_DOMAIN, parts, measure=Measure(unit=Unit("person_id", max_rows=3)))
+    assert isinstance(made.nodes, CubeSpace)
+    codes = []
+    for number, (marginal, part) in enumerate(zip(made.nodes.marginals, parts, strict=True)):
+        shape = marginal.domain.shape
+        whole = np.array(list(np.ndindex(shape))) if part is few else PEOPLE_CODES[1:2, marginal.places]
+        codes.append(made.nodes.codes(number, whole))
+    every = np.concatenate(codes)
+    return made, rows(made, every, 21 + np.arange(len(every)))
+
+
+def sketch() -> tuple[Terms, Rows]:
+    """Return a sketch of a domain with an attribute of every kind."""
+    made = sketch_terms(CountSketch(width=5, depth=2), PEOPLE_DOMAIN)
+    return made, all_buckets(made)
 
 
 if __name__ == "__main__":

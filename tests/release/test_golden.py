@@ -10,7 +10,16 @@ import pytest
 
 import hushtable as ht
 from hushtable.domain.measure import Measure, Unit
-from hushtable.structures.settings import Cells, Dyadic, Haar, ProductDyadic, Tree
+from hushtable.release.terms import Part
+from hushtable.structures.settings import (
+    Cells,
+    CountSketch,
+    Dyadic,
+    Haar,
+    Marginals,
+    ProductDyadic,
+    Tree,
+)
 
 GOLDEN = Path(__file__).parent / "golden"
 NAMES = sorted(path.stem for path in GOLDEN.glob("*.parquet"))
@@ -37,6 +46,8 @@ def test_no_golden_file_went_away() -> None:
         "v2-morton",
         "v2-product",
         "v2-tree",
+        "v3-cube",
+        "v3-sketch",
     ]
 
 
@@ -209,3 +220,73 @@ def test_format_2_morton() -> None:
         *(3, "north", "north", 91, 120, 0.8, 0.9, 100, 100, date(2012, 8, 1), date(2024, 12, 1)),
         *(datetime(2024, 1, 1, 16, 0), datetime(2024, 1, 1, 23, 45), 260),
     )
+
+
+def test_format_3_cube() -> None:
+    release = ht.open(GOLDEN / "v3-cube.parquet")
+    terms = release.terms
+    few, many = (
+        Part(method=ht.Everything(), rule="whole-1"),
+        Part(method=ht.Filter(cutoff=20), rule=None, cutoff=20.0),
+    )
+    sampled = Part(
+        method=ht.FilterPriority(cutoff=20, size=1000), rule="auto-cutoff-1", cutoff=20.0, threshold=123.5
+    )
+
+    assert terms.structure == Marginals(
+        "all-1", ["income", "region"], ["minute", "day"], weights=["1/3", "1/2", 1]
+    )
+    assert terms.domain == ht.open(GOLDEN / "v1-people.parquet").domain
+    assert (terms.measure, terms.sensitivity) == (Measure(unit=Unit("person_id", max_rows=3)), 63)
+    assert (terms.epsilon, terms.total_epsilon, terms.total) == (Fraction(1, 10), Fraction(1, 500), 10_023)
+    assert terms.parts == (few, many, few, few, many, many, few, sampled)
+    assert (terms.method, terms.rule, terms.cutoff, terms.threshold) == (
+        sampled.method,
+        "auto-cutoff-1",
+        20.0,
+        123.5,
+    )
+    rates = [terms.part(number).rate for number in range(8)]
+    assert rates == [Fraction(7, 2250)] * 6 + [Fraction(7, 1500), Fraction(7, 750)]
+    assert terms.rate == Fraction(7, 2250)
+    assert release.counts.tolist() == list(range(21, 49))
+    assert release.weights.tolist() == [*range(21, 48), 123.5]
+    assert [row[0] for row in rows_of("v3-cube")] == [
+        *["region"] * 4,
+        "person.age",
+        *["hours"] * 10,
+        *["income"] * 2,
+        "day",
+        "minute",
+        *["region, income"] * 8,
+        "day, minute",
+    ]
+    nothing = (None,) * 5
+    assert rows_of("v3-cube")[1] == ("region", "söuth", *nothing, 22, 22.0)
+    assert rows_of("v3-cube")[17] == ("day", *nothing[:4], date(2024, 12, 1), None, 38, 38.0)
+    assert rows_of("v3-cube")[20] == ("region, income", "north", None, None, 100, None, None, 41, 41.0)
+    assert rows_of("v3-cube")[27] == (
+        *("day, minute", *nothing[:4], date(2024, 12, 1), datetime(2024, 1, 1, 23, 45)),
+        *(48, 123.5),
+    )
+    assert release.codes[[1, 20, 27]].tolist() == [
+        [0, 1, 0, 0, 0, 0, 0],
+        [6, 0, 0, 0, 1, 0, 0],
+        [7, 0, 0, 0, 0, 660, 95],
+    ]
+    assert release.total({"person.age": 120}).value == pytest.approx(25.0)
+
+
+def test_format_3_sketch() -> None:
+    release = ht.open(GOLDEN / "v3-sketch.parquet")
+    terms = release.terms
+
+    assert terms.structure == CountSketch(width=5, depth=2)
+    assert terms.keys == ("000102030405060708090a0b0c0d0e0f", "f0e0d0c0b0a090807060504030201000")
+    assert terms.domain == ht.open(GOLDEN / "v1-people.parquet").domain
+    assert (terms.method, terms.rule, terms.cutoff, terms.threshold) == (ht.Everything(), None, None, None)
+    assert (terms.epsilon, terms.sensitivity, terms.rate) == (Fraction(1, 10), 2, Fraction(49, 1000))
+    assert (terms.total, terms.total_epsilon) == (10_023, Fraction(1, 500))
+    assert release.codes.tolist() == [[row, bucket] for row in range(2) for bucket in range(5)]
+    assert rows_of("v3-sketch")[0] == (0, 0, -3, -3.0)
+    assert rows_of("v3-sketch")[9] == (1, 4, 6, 6.0)

@@ -111,7 +111,7 @@ def _weighed(structure: Structure) -> str:
     match structure:
         case Tree():
             return ", those below the root four times"
-        case Marginals(weights=tuple()):
+        case Marginals(weights=weights) if weights is not None:
             return ", each times the share of its marginal"
         case _:
             return ""

@@ -13,14 +13,18 @@ from hushtable.release.assumed import Assumption
 from hushtable.release.terms import Terms, as_text
 from hushtable.structures.cubes import CubeSpace
 from hushtable.structures.nodes import Nodes
-from hushtable.structures.settings import Cells, Tree
+from hushtable.structures.settings import Cells, Structure, Tree
+
+
+def check_covered(structure: Structure) -> None:
+    """Raise unless plans know this structure."""
+    if not isinstance(structure, Cells | Tree):
+        hint = "Take a tree, publish cells, or leave the plan and what it assumes out."
+        raise BadChoice("a plan is about cells and trees, not about other structures", hint)
 
 
 def check_plan(plan: Plan, terms: Terms) -> None:
     """Raise unless the plan was made for this release."""
-    if not isinstance(terms.structure, Cells | Tree):
-        hint = "Take a tree, publish cells, or leave the plan and what it assumes out."
-        raise BadChoice("a plan is about cells and trees, not about other structures", hint)
     pairs: dict[str, tuple[Fraction | int, Fraction | int]] = {
         "cells": (plan.cells_total, terms.domain.cells_total),
         "epsilon": (plan.epsilon, terms.epsilon),

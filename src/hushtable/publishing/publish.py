@@ -48,7 +48,7 @@ from hushtable.publishing.choices import (
     recommended,
 )
 from hushtable.publishing.joining import Rows, joined, rows_of
-from hushtable.publishing.judging import check_plan, check_worth, recorded
+from hushtable.publishing.judging import check_covered, check_plan, check_worth, recorded
 from hushtable.query.release import Release, open_release
 from hushtable.release.layout import check_names
 from hushtable.release.record import check_output, write_release
@@ -200,6 +200,8 @@ def publish_chosen(
     # 1. Whatever can be refused by public facts is refused before a row is read.
     if not domain.reviewed:
         raise UnreviewedDomain(domain.title)
+    if chosen.plan is not None:
+        check_covered(structure)
     for each in (chosen, *chosen.parts):
         check_together(structure, each.method, measure)
     check_names(structure, domain)

@@ -121,8 +121,7 @@ class CubeAnswers:
                 except BadQuery as error:  # such as a correction, which not every marginal has
                     refusal = error
                     continue
-                error_size = float(np.sqrt(np.mean(np.square(answer.answers.standard_error))))
-                found.append((part.is_bare(corrected), error_size, number, answer))
+                found.append((part.is_bare(corrected), _error_of(answer), number, answer))
         if found:
             *_, number, answer = min(found, key=lambda each: each[:3])
             label = self._cube.marginals[number].label
@@ -143,3 +142,9 @@ class CubeAnswers:
         labels += [f"{more:,} more"] * bool(more)
         fact = f"no marginal of this release has {names} together"
         return BadQuery(fact, f"Ask about the attributes of one of {', '.join(labels)}.")
+
+
+def _error_of(answer: Answered | GroupsAnswered) -> float:
+    """Return the root mean square of the standard errors; 0 where there is no group."""
+    errors = answer.answers.standard_error
+    return float(np.sqrt(np.mean(np.square(errors)))) if errors.size else 0.0

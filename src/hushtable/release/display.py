@@ -139,10 +139,14 @@ def _summary(release: ReleaseFile) -> str:
     if not getattr(terms.method, "two_sided", True):
         said.append("positive counts only")
     by_rule = terms.rule is not None and terms.plan is None
-    text = ", ".join(said + [f"chosen by rule {terms.rule}"] * by_rule)
-    if isinstance(terms.nodes, CubeSpace) and len(set(terms.parts)) > 1:
-        text += f"; that of {terms.nodes.marginals[terms.nodes.largest].label}, the largest marginal"
-    return text
+    return ", ".join(said + [f"chosen by rule {terms.rule}"] * by_rule) + largest_text(terms)
+
+
+def largest_text(terms: Terms) -> str:
+    """Return which marginal of a cube a summary is of, where they differ; else nothing."""
+    if not isinstance(terms.nodes, CubeSpace) or len(set(terms.parts)) == 1:
+        return ""
+    return f"; that of {terms.nodes.marginals[terms.nodes.largest].label}, the largest marginal"
 
 
 def plan_in_words(terms: Terms) -> str:
@@ -161,6 +165,8 @@ def _columns(schema: pa.Schema) -> str:
 
 
 def _cell(value: object) -> str:
+    if value is None:
+        return ""
     return _number(value) if isinstance(value, float) else str(value)
 
 

@@ -14,10 +14,11 @@ from os import PathLike
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+import numpy as np
+
 from hushtable.domain.attributes import Categories
 from hushtable.errors import BadOutput
-from hushtable.release.intervals import intervals_of
-from hushtable.release.layout import columns_of
+from hushtable.release.layout import VALUED, columns_of
 from hushtable.release.placing import new_file
 from hushtable.release.record import ReleaseFile
 
@@ -40,18 +41,22 @@ def export_release(release: ReleaseFile, path: str | PathLike[str], *, overwrite
 def labelled(release: ReleaseFile) -> pa.Table:
     """Return the rows with a column of labels behind each column of categories that have them."""
     import pyarrow as pa
+    import pyarrow.compute as pc
 
     terms, rows = release.terms, release.to_arrow()
-    found = intervals_of(terms, release.codes)
     for number, column in reversed(list(enumerate(columns_of(terms.structure, terms.domain)))):
+        if column.holds not in VALUED:
+            continue
         values = terms.domain.attributes[column.place].values
-        if column.holds != "level" and isinstance(values, Categories) and values.labels is not None:
-            codes = (found.firsts if column.holds == "first" else found.lasts)[:, column.place]
-            labels = pa.array(values.labels, type=pa.string()).take(pa.array(codes))
+        if isinstance(values, Categories) and values.labels is not None:
+            every = values.decode(np.arange(values.size))
+            codes = pc.index_in(rows.column(column.name), value_set=every)
+            labels = pa.array(values.labels, type=pa.string()).take(codes)
             name = f"{column.name}_label"
             while name in rows.column_names:
                 name += "_"
-            rows = rows.add_column(number + 1, pa.field(name, pa.string(), nullable=False), labels)
+            field = pa.field(name, pa.string(), nullable=column.holds == "some")
+            rows = rows.add_column(number + 1, field, labels)
     return rows
 
 

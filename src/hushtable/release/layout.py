@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from hushtable.release.terms import Terms
 
 ROWS_IN_A_GROUP = 1 << 17  # small enough that tools read one in each thread
+VALUED = ("first", "last", "some")  # columns that hold values of an attribute
 _FEW_VALUES = 1 << 16  # up to here a dictionary is smaller than the values one by one
 
 
@@ -115,11 +116,10 @@ def type_of(values: Kind) -> pa.DataType:
 def encodings_of(terms: Terms) -> dict[str, Any]:
     """Return the settings of Arrow's Parquet writer."""
     shape = terms.domain.shape
-    valued = ("first", "last", "some")
     few = [
         each.name
         for each in _columns(terms)
-        if each.name != "bucket" and (each.holds not in valued or shape[each.place] <= _FEW_VALUES)
+        if each.name != "bucket" and (each.holds not in VALUED or shape[each.place] <= _FEW_VALUES)
     ]
     return {
         "compression": "zstd",

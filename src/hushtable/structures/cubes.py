@@ -28,6 +28,7 @@ from hushtable.structures.settings import AUTO, Marginals, all_of
 
 Codes = NDArray[np.int64]
 MOST_MARGINALS = 10_000
+_MOST_BITS = 4096  # of a share: a footer writes their sum
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -152,5 +153,8 @@ def _whole(weights: list[Fraction]) -> list[int]:
     """Return weights as whole numbers in the same proportion, as small as they get."""
     scale = lcm(*(weight.denominator for weight in weights))
     scaled = [int(weight * scale) for weight in weights]
+    if max(scale, *scaled) >> _MOST_BITS:
+        fact = "these weights are in no proportion of numbers that can be written down"
+        raise BadChoice(fact, "Take simpler ones, such as 1 and 2.")
     shared = gcd(*scaled)
     return [each // shared for each in scaled]
