@@ -341,7 +341,9 @@ def random_cube_terms(draw: st.DrawFn) -> Terms:
     sets = [each for size in range(1, len(chosen) + 1) for each in combinations(chosen, size)]
     named = draw(st.lists(st.sampled_from(sets), min_size=1, max_size=4, unique=True))
     weights = st.lists(st.fractions(Fraction(1, 99), 99), min_size=len(named), max_size=len(named))
-    structure = Marginals(*(draw(st.permutations(each)) for each in named), weights=draw(st.none() | weights))
+    structure = Marginals(
+        *(draw(st.permutations(each)) for each in named), weights=draw(st.none() | st.just("auto") | weights)
+    )
     try:
         cube_space(structure, domain)
     except BadChoice:  # labels that are alike

@@ -44,6 +44,7 @@ SMALL = domain_of(home=2, work=3, sex=2)
         ((["home"],), None, "Marginals(('home',))"),
         ((["work", "home"], ("sex",)), None, "Marginals(('work', 'home'), ('sex',))"),
         (("all-1", ["home", "work"]), None, "Marginals('all-1', ('home', 'work'))"),
+        (("all-1", ["a"]), "auto", "Marginals('all-1', ('a',), weights='auto')"),
         (("all-1", "all-2"), [1, "3/2"], "Marginals('all-1', 'all-2', weights=('1', '3/2'))"),
         ((["a'b"], ["all-2"]), (0.1, 2), "Marginals((\"a'b\",), ('all-2',), weights=('1/10', '2'))"),
     ],
@@ -111,7 +112,7 @@ def test_what_is_no_marginal_is_refused(sets: Any, message: str) -> None:
 @pytest.mark.parametrize(
     ("weights", "message"),
     [
-        ([], "weights=[] are not one for each of 2 entries. Give 2, one for each entry."),
+        ([], "weights=[] are not one for each of 2 entries. Give 2, one for each entry, or 'auto'."),
         ([1], "weights=[1] are not one for each of 2 entries"),
         ([1, 2, 3], "are not one for each of 2 entries"),
         ("12", "weights='12' are not one for each of 2 entries"),
@@ -264,6 +265,7 @@ def test_labels_that_are_alike_are_refused() -> None:
         (["1/3", "1/2"], [2, 2, 2, 3]),
         ([0.1, 0.25], [2, 2, 2, 5]),
         (["4/6", Fraction(10, 15)], [1, 1, 1, 1]),
+        ("auto", [1, 2, 1, 3]),  # roots of 3, 4, 2 and 12 cells, rounded down
     ],
 )
 def test_shares_are_the_smallest_whole_numbers(weights: Any, shares: list[int]) -> None:
