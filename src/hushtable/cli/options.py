@@ -60,6 +60,22 @@ ExpectSd: TypeAlias = Annotated[float | None, typer.Option(metavar="S", help="an
 ProfileFile: TypeAlias = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Or assume the counts of a CSV file: count,cells.")
 ]
+Width: TypeAlias = Annotated[
+    int | None, typer.Option(metavar="W", help="How many buckets a row of a sketch has.")
+]
+Depth: TypeAlias = Annotated[int | None, typer.Option(metavar="D", help="How many rows a sketch has: 1.")]
+MarginalSets: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--marginals",
+        metavar="NAME,...|all-K",
+        help="A marginal of a data cube, or all of K attributes; give it once for each.",
+    ),
+]
+Weights: TypeAlias = Annotated[
+    str | None,
+    typer.Option(metavar="N,...", help="How marginals share epsilon, one for each --marginals: equally."),
+]
 LikeFile: TypeAlias = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Or assume those of an older public release.")
 ]
@@ -84,6 +100,16 @@ def levels_of(options: list[str] | None) -> dict[str, str]:
             raise typer.BadParameter(f"--level names {name!r} twice. Give one level for each attribute.")
         chosen[name] = level
     return chosen
+
+
+def marginals_of(options: list[str] | None, domain: Domain) -> list[list[str] | str] | None:
+    """Return the marginals that the options name: lists of attributes, or all of so many."""
+    from hushtable.cli.release import names_of
+    from hushtable.structures.settings import ALL_OF
+
+    if not options:
+        return None
+    return [each if ALL_OF.fullmatch(each) else names_of([each], domain.names) for each in options]
 
 
 def measured(
