@@ -51,20 +51,21 @@ def test_errors_and_rows_are_those_of_drawn_cubes(profile: ht.Profile) -> None:
     said = plan.cube(CUBE)
     assert {type(each.prediction.method) for each in said.marginals} == {ht.Everything, ht.FilterPriority}
 
-    errors, from_cells, rows = measured(plan, said)
+    errors, even, bare, rows = measured(plan, said)
 
     for place, each in enumerate(said.marginals):
         assert rows[place] == pytest.approx(each.prediction.rows, rel=0.05)
         assert each.error == pytest.approx(errors[place], rel=0.05), each.label
-        assert each.from_cells == pytest.approx(from_cells[place], rel=0.05), each.label
+        assert each.from_even == pytest.approx(even[place], rel=0.05), each.label
+        assert each.from_clustered == pytest.approx(bare[place], rel=0.05), each.label
 
 
 def measured(plan: Plan, said: CubePrediction) -> tuple[NDArray[np.float64], ...]:
-    """Return mean errors of cells of drawn marginals, of sums from the full table, and rows."""
+    """Return mean errors of drawn marginals, of sums from the full table, corrected and not; and rows."""
     random = np.random.default_rng(SEED)
     cube = cube_space(CUBE, domain(*SHAPE))
     counts = np.repeat(plan.profile.counts, np.rint(plan.profile.cells).astype(int)).astype(np.int64)
-    releases, found = 150, np.zeros((3, len(cube.marginals)))
+    releases, found = 150, np.zeros((4, len(cube.marginals)))
     spent = plan.epsilon - plan.total_epsilon
     for number in range(releases):
         places = random.choice(plan.cells_total, counts.size, replace=False)
@@ -76,12 +77,13 @@ def measured(plan: Plan, said: CubePrediction) -> tuple[NDArray[np.float64], ...
         drawn = draw_marginals(table, cube, methods, epsilon=spent, sensitivity=one, entropy=entropy)
         recommended = plan.recommended.method
         whole = draw_summary(table, recommended, epsilon=spent, sensitivity=one, entropy=entropy)
-        full, true = answers(whole, SHAPE, recommended, total), dense(codes, counts, SHAPE, 0.0)
+        true = dense(codes, counts, SHAPE, 0.0)
+        full = answers(whole, SHAPE, recommended, total), dense(whole.codes, whole.weights, SHAPE, 0.0)
         for place, (part, marginal) in enumerate(zip(drawn, cube.marginals, strict=True)):
             own = answers(part, marginal.domain.shape, methods[place], total)
             others = tuple({0, 1, 2}.difference(marginal.places))
-            off, off_full = own - true.sum(axis=others), (full - true).sum(axis=others)
-            found[:, place] += np.abs(off).mean(), np.abs(off_full).mean(), len(part)
+            off = [own - true.sum(axis=others), *((each - true).sum(axis=others) for each in full)]
+            found[:, place] += *(np.abs(each).mean() for each in off), len(part)
     return tuple(found / releases)
 
 
@@ -109,7 +111,11 @@ def test_epsilon_is_split_by_weights_and_small_marginals_are_whole() -> None:
     assert whole == [60, 50, 40, 2000]
     for each in found.marginals:
         assert each.prediction.truths == {1: pytest.approx(UNIFORM.people / each.cells_total)}
-        assert each.relative == each.error / each.occupied_mean
+        assert each.relative == each.occupied_error / each.occupied_mean
+        if each.prediction.method == ht.Everything():  # all cells have the same noise
+            assert each.occupied_error == pytest.approx(each.error, rel=1e-3)
+        else:
+            assert each.occupied_error > each.error
         assert each.occupied_mean >= UNIFORM.people / each.cells_total * (1 - 1e-9)
 
 
@@ -119,9 +125,7 @@ def test_a_marginal_of_all_attributes_is_a_release_of_cells() -> None:
 
     assert (alone.epsilon, alone.cells_total) == (plan.epsilon - plan.total_epsilon, plan.cells_total)
     assert (
-        alone.error
-        == alone.from_cells
-        == plan.predictor.predict(alone.prediction.method, sizes=[1]).errors[1]
+        alone.error == alone.from_even == plan.predictor.predict(alone.prediction.method, sizes=[1]).errors[1]
     )
     assert not alone.better
 
@@ -165,7 +169,7 @@ def test_the_page_and_json_have_every_marginal_beside_the_full_table() -> None:
     document = json.loads(json.dumps(found.to_dict(), allow_nan=False))
     assert document["worth"] is found.worth
     assert [each["marginal"] for each in document["marginals"]] == [each.label for each in found.marginals]
-    assert document["marginals"][0]["from_cells"] == found.marginals[0].from_cells
+    assert document["marginals"][0]["from_clustered"] == found.marginals[0].from_clustered
 
 
 def test_many_marginals_are_not_all_on_the_page_and_long_names_are_cut() -> None:
@@ -193,7 +197,8 @@ def test_numbers_stay_numbers(sizes: tuple[int, ...], epsilon: str, size: int) -
         assert str(found)
         for each in found.marginals:
             assert 0 <= each.error < 1e13
-            assert 0 <= each.from_cells < 1e13
+            assert 0 <= each.from_even < 1e13
+            assert 0 <= each.from_clustered < 1e13
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,10 @@
 """What the marginals of a data cube will be worth, beside sums from the full table.
 
 A cell of a marginal is the sum of so many cells of the full table. Which of these are occupied is not known,
-so they are taken to lie by chance: `merging` gives the profile of a marginal, and a sum over the published
-full table is one over a set of cells like any other. Real marginals are less even than that. What a cutoff
-left out of the full table is then missing where people are many, so its sums are worse than is said here.
+so they are taken to lie by chance: `merging` gives the profile of a marginal. A sum over the published full
+table is then one over a set of cells like any other. Readers spread evenly what a cutoff left out of it: that
+fits a table whose cells lie by chance. In real tables it is missing where people are many; so for clustered
+tables, sums are taken as if nothing were spread. Both are said.
 
 Promise: expectations by formula, from the plan's assumption and what is declared; nothing is drawn.
 Cost: some ten milliseconds for each number of cells and share of epsilon; marginals alike are predicted once.
@@ -39,14 +40,16 @@ _LONGEST = 36  # characters of a label in the table
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MarginalPrediction:
-    """One marginal: what to expect of it. Errors are those of one of its cells, by chance."""
+    """One marginal: what to expect of it. Errors are those of one of its cells, empty or not."""
 
     label: str
     cells_total: int
     epsilon: Fraction
     prediction: Prediction
-    occupied_mean: float  # what an occupied cell holds
-    from_cells: float  # the error of a sum over the recommended release of the full table
+    occupied_error: float  # the mean size of the error of an occupied cell
+    occupied_mean: float  # what such a cell holds
+    from_even: float  # the error of a sum over the recommended release of the full table, by chance
+    from_clustered: float  # the same if what a cutoff left out is missing where people are
 
     @property
     def error(self) -> float:
@@ -55,13 +58,13 @@ class MarginalPrediction:
 
     @property
     def relative(self) -> float:
-        """The same as a share of what an occupied cell holds."""
-        return self.error / self.occupied_mean
+        """The error of an occupied cell, as a share of what such a cell holds."""
+        return self.occupied_error / self.occupied_mean
 
     @property
     def better(self) -> bool:
-        """Whether a cell is better known from the marginal than from the full table."""
-        return self.error < self.from_cells
+        """Whether a cell is better known from the marginal than from a full table where people cluster."""
+        return self.error < self.from_clustered
 
     @property
     def wasted(self) -> tuple[str, ...]:
@@ -87,9 +90,11 @@ class MarginalPrediction:
             "rows": self.prediction.rows,
             "real_share": self.prediction.real_share,
             "error": self.error,
+            "occupied_error": self.occupied_error,
             "relative_error": self.relative,
             "zero_error": self.prediction.truths[1],
-            "from_cells": self.from_cells,
+            "from_even": self.from_even,
+            "from_clustered": self.from_clustered,
             "worth": self.worth,
         }
 
@@ -135,17 +140,16 @@ class CubePrediction:
     @property
     def reason(self) -> str:
         """One sentence: whether to take the cube, and why."""
-        better = [each for each in self.marginals if each.error < CLEARLY * each.from_cells]
+        clustered = sum(each.error < CLEARLY * each.from_clustered for each in self.marginals)
+        even = sum(each.error < CLEARLY * each.from_even for each in self.marginals)
         if not self.worth:
             return f"not this cube. No marginal is worth its epsilon: {self.advice}."
-        if not better:
+        if not clustered:
             return "cells. No marginal is clearly better known from the cube than from the full table."
-        worth = sum(each.worth for each in self.marginals)
-        some = "the" if len(self.marginals) == 1 else f"{len(better):,} of {len(self.marginals):,}"
         return (
-            f"the cube, for its own marginals. It is clearly better than sums from the full table for {some} "
-            f"marginal{'s' * (len(self.marginals) > 1)}; worth it: {worth:,}. Sums over other attributes "
-            "need the full table."
+            "the cube, for its own marginals. It is clearly better than sums from the full table for "
+            f"{clustered:,} of {len(self.marginals):,} if people cluster, and for {even:,} if they do not. "
+            "Sums over other attributes need the full table."
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -171,8 +175,11 @@ def predict_cube(plan: Plan, structure: Marginals, methods: Sequence[Method] | N
         raise BadChoice(fact, "Give one for each, or none.")
     merging = Merging(plan.profile, cells_total=plan.cells_total)
     sizes = sorted({plan.cells_total // each.domain.cells_total for each in cube.marginals})
-    from_cells = plan.predictor.predict(plan.recommended.method, sizes=sizes).errors
-    known: dict[tuple[int, Fraction, Method], tuple[Prediction, float]] = {}
+    even, clustered = (
+        plan.predictor.predict(plan.recommended.method, sizes=sizes, corrected=corrected).errors
+        for corrected in (True, False)
+    )
+    known: dict[tuple[int, Fraction, Method], tuple[Prediction, float, float]] = {}
     found = []
     for place, marginal in enumerate(cube.marginals):
         cells = marginal.domain.cells_total
@@ -185,17 +192,20 @@ def predict_cube(plan: Plan, structure: Marginals, methods: Sequence[Method] | N
         if (cells, epsilon, method) not in known:
             profile = plan.profile if cells == plan.cells_total else merging.into(cells)
             setting = Setting(cells_total=cells, rate=rate, total_rate=plan.total_rate)
-            prediction = Predictor(profile, setting).predict(method, sizes=[1])
-            known[cells, epsilon, method] = prediction, profile.people / profile.occupied
-        prediction, occupied_mean = known[cells, epsilon, method]
+            own = Predictor(profile, setting)
+            numbers = own.occupied_error(method), profile.people / profile.occupied
+            known[cells, epsilon, method] = own.predict(method, sizes=[1]), *numbers
+        prediction, occupied_error, occupied_mean = known[cells, epsilon, method]
         found.append(
             MarginalPrediction(
                 label=marginal.label,
                 cells_total=cells,
                 epsilon=epsilon,
                 prediction=prediction,
+                occupied_error=occupied_error,
                 occupied_mean=occupied_mean,
-                from_cells=from_cells[plan.cells_total // cells],
+                from_even=even[plan.cells_total // cells],
+                from_clustered=clustered[plan.cells_total // cells],
             )
         )
     return CubePrediction(plan=plan, marginals=tuple(found))
@@ -215,24 +225,30 @@ def _short(label: str) -> str:
 def _text(cube: CubePrediction) -> str:
     """Return the page: what is assumed, the marginals, and whether to take them."""
     plan = cube.plan
-    lines = [["marginal", "cells", "epsilon", "rows", "real", "cube", "full table", "of a count", "worth it"]]
+    lines = [["marginal", "cells", "epsilon", "rows", "real", "cube", "of a count"]]
+    lines[0] += ["even", "clustered", "worth it"]
     for each in cube.marginals[:_LISTED]:
         rows = f"{each.prediction.rows:,.0f}", percent(each.prediction.real_share)
-        errors = number(each.error), number(each.from_cells), percent(each.relative)
+        full = number(each.from_even), number(each.from_clustered)
+        errors = number(each.error), percent(each.relative), *full
         cells, epsilon = number(each.cells_total), f"{float(each.epsilon):.3g}"
         worth = "yes" if each.worth else "no"
         lines.append([_short(each.label), cells, epsilon, *rows, *errors, worth])
     said = f"A data cube of {len(cube.marginals):,} marginal{'s' * (len(cube.marginals) > 1)}, up to "
-    said += f"{plan.size:,} rows of each. Error to expect, in size, for one cell of a marginal by chance, if "
-    said += "occupied cells lie by chance: from the cube; from the full table, published by "
-    said += f"{name_of(plan.recommended)} with all of epsilon, as a sum; from the cube, as a share of what "
-    said += "an occupied cell of the marginal holds:"
+    said += (
+        f"{plan.size:,} rows of each. Error to expect, in size, for one cell of a marginal, empty or not: "
+    )
+    said += (
+        "from the cube; for an occupied cell, as a share of what it holds (of a count); and from sums over "
+    )
+    said += (
+        f"the full table, published by {name_of(plan.recommended)} with all of epsilon, if occupied cells "
+    )
+    said += "lie by chance (even), and if people cluster, so that what a cutoff leaves out is missing where "
+    said += "they are:"
     parts = [head(plan, cells=False), paragraph(said), aligned(lines)]
     if (more := len(cube.marginals) - _LISTED) > 0:
         parts.append(f"and {more:,} more marginals, which JSON lists.")
-    real = "Real marginals are less even than that: sums from the full table, which spreads evenly what its "
-    real += "cutoff left out, are worse than listed. The cube does not mind."
-    parts.append(paragraph(real))
     parts.append(paragraph(f"Recommended: {cube.reason}"))
     if cube.warnings:
         parts.append("\n".join(paragraph(f"warning: {each}.") for each in cube.warnings))
