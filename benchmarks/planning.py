@@ -19,7 +19,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 import hushtable as ht
-from benchmarks import commuters
+from benchmarks import commuters, planned
 from benchmarks.drawn import TOTAL_SHARE, Array, Table, absent
 from benchmarks.report import Bar, Figure, Say, Sheet, Within
 from benchmarks.timing import best
@@ -344,4 +344,4 @@ def _page(domain: ht.Domain, epsilon: str, size: int, profile: ht.Profile) -> st
     return str(ht.plan(domain, epsilon=epsilon, size=size, profile=profile))
 
 
-SHEETS = (predicted, ranges, recommended, merged, speed)
+SHEETS = (predicted, ranges, planned.cubes, planned.sketches, recommended, merged, speed)

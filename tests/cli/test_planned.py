@@ -122,17 +122,13 @@ def test_an_automatic_structure_is_cells_where_a_tree_is_no_better() -> None:
             "a structure of `auto` needs an assumption about the table",
         ),
         (["--structure", "auto", *LARGE], 2, "Give --size N"),
-        (
-            ["--structure", "auto", "--order", "home", "--size", "9"],
-            2,
-            "Settings of a structure go with one that is named",
-        ),
+        (["--structure", "auto", "--order", "home", "--size", "9"], 2, "go with one that is named"),
         (
             ["--structure", "auto", "--size", "9", *LARGE, "--summary", "priority"],
             1,
             "a structure of `auto` brings its own summary",
         ),
-        (["--structure", "haar", "--size", "9", *LARGE], 1, "a plan is about cells and trees"),
+        (["--structure", "haar", "--size", "9", *LARGE], 1, "a plan is about cells, trees, sketches and"),
         (["--summary", "auto", "--size", "9"], 1, "a summary of `auto` needs an assumption about the table"),
         (["--summary", "auto", *LARGE], 2, "Give --size N"),
         (["--summary", "filter", "--cutoff", "9", *LARGE], 2, "Give --size N"),
@@ -154,3 +150,47 @@ def test_a_size_may_be_for_the_plan_alone(options: list[str]) -> None:
 
     assert done.exit_code == 0, done.output
     assert getattr(ht.open("out.parquet").summary, "size", None) is None
+
+
+PLACES = DOMAIN + '[[attribute]]\nname = "sex"\ncategories = ["a", "b"]\n'
+
+
+@pytest.fixture
+def with_sex(folder: Path) -> None:
+    (folder / "homes.toml").write_text(PLACES)
+    each = range(30_000)
+    rows = pa.table({"home": [one % 300 * 11 for one in each], "sex": ["ab"[one % 2] for one in each]})
+    pq.write_table(rows, "rows.parquet")
+
+
+@pytest.mark.usefixtures("with_sex")
+def test_a_cube_is_judged_and_its_warnings_are_those_of_the_plan() -> None:
+    cube = ["--marginals", "sex", "--marginals", "home,sex", "--weights", "1,3"]
+    done = run(*PUBLISH, "--no-ledger", "--size", "400", *LARGE, *cube, width=300)
+
+    assert done.exit_code == 0, done.output
+    terms = ht.open("out.parquet").terms
+    assert terms.plan is not None
+    plan = ht.plan("homes.toml", epsilon="1/2", size=400, profile="large.csv")
+    judged = plan.cube(ht.Marginals(["sex"], ["home", "sex"], weights=[1, 3]))
+    assert [part.method for part in terms.parts] == [each.prediction.method for each in judged.marginals]
+    warnings = [line for line in done.stderr.splitlines() if line.startswith("warning: ")]
+    assert warnings == [f"warning: {each}." for each in judged.warnings]
+    wasted = run(*PUBLISH, "--no-ledger", "--size", "400", *SMALL, "--marginals", "home,sex", "--overwrite")
+    assert wasted.exit_code == 1
+    assert "would be wasted" in wasted.stderr
+
+
+@pytest.mark.usefixtures("with_sex")
+def test_a_sketch_is_judged_beside_cells_of_as_many_rows() -> None:
+    sketch = ["--structure", "sketch", "--width", "2000", "--depth", "2"]
+    done = run(*PUBLISH, "--no-ledger", *LARGE, *sketch, "--anyway", width=300)
+
+    assert done.exit_code == 0, done.output
+    terms = ht.open("out.parquet").terms
+    assert terms.plan is not None
+    assert terms.plan.size == 4000
+    assert "are better, with as many rows" in done.stderr
+    assert "--width 4000 --depth 1 would have as many buckets" in done.stderr
+    refused = run(*PUBLISH, "--no-ledger", *LARGE, *sketch, "--size", "9", "--overwrite", width=300)
+    assert (refused.exit_code, "a sketch has no size" in refused.stderr) == (1, True)

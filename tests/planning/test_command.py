@@ -107,3 +107,55 @@ def test_the_help_has_examples_and_fits_a_page() -> None:
 
     assert "  hushtable plan --domain commute.toml --epsilon 0.1 --size 100000" in shown
     assert max(map(len, shown.splitlines())) <= 81
+
+
+PLACES = DOMAIN + '[[attribute]]\nname = "sex"\ncategories = ["a", "b"]\n'
+
+
+def test_a_cube_is_a_table_of_its_marginals(folder: Path) -> None:
+    (folder / "homes.toml").write_text(PLACES)
+    cube = ("--marginals", "all-1", "--marginals", "home,sex", "--weights", "1,1/2")
+
+    done = run(*BASE, *EXPECTED, *cube)
+    document = json.loads(run(*BASE, *EXPECTED, *cube, "--format", "json").stdout)
+
+    assert (done.exit_code, done.stderr) == (0, "")
+    found = ht.plan("homes.toml", epsilon="0.5", size=500, expect_cells=1000, expect_mean=80, expect_sd=20)
+    predicted = found.cube(ht.Marginals("all-1", ["home", "sex"], weights=[1, "1/2"]))
+    assert done.stdout == f"{predicted}\n"
+    assert [each["marginal"] for each in document["cube"]["marginals"]] == ["home", "sex", "home, sex"]
+    assert document["recommended"] == found.to_dict()["recommended"]
+
+
+def test_a_sketch_is_a_table_beside_cells() -> None:
+    without = BASE[:-2]
+    done = run(*without, *EXPECTED, "--structure", "sketch", "--width", "250", "--depth", "2")
+
+    assert (done.exit_code, done.stderr) == (0, "")
+    found = ht.plan("homes.toml", epsilon="0.5", size=500, expect_cells=1000, expect_mean=80, expect_sd=20)
+    assert done.stdout == f"{found.sketch(ht.CountSketch(width=250, depth=2))}\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "said"),
+    [
+        ((*BASE[:-2], *EXPECTED), 2, "Give --size N"),
+        ((*BASE, *EXPECTED, "--structure", "sketch", "--width", "9"), 2, "A sketch has no --size"),
+        ((*BASE[:-2], *EXPECTED, "--structure", "sketch"), 1, "a sketch needs a width"),
+        (
+            (*BASE[:-2], *EXPECTED, "--structure", "sketch", "--marginals", "home"),
+            2,
+            "Give one of --structure",
+        ),
+        ((*BASE, *EXPECTED, "--width", "9"), 1, "the structure 'cells' takes no `width`"),
+        ((*BASE, *EXPECTED, "--weights", "1"), 1, "the structure 'cells' takes no `weights`"),
+        ((*BASE, *EXPECTED, "--marginals", "work"), 1, "a marginal names 'work', which is no attribute"),
+        ((*BASE, *EXPECTED, "--marginals", "home", "--sweep"), 2, "--sweep is about cells"),
+        ((*BASE, *EXPECTED, "--marginals", "home", "--weights", "x"), 1, "weights='x'"),
+    ],
+)
+def test_wrong_use_of_structures_is_told(options: tuple[str, ...], code: int, said: str) -> None:
+    done = run(*options, width=300)
+
+    assert done.exit_code == code
+    assert said in done.stderr

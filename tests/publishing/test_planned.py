@@ -13,7 +13,7 @@ import pytest
 import hushtable as ht
 from hushtable.methods.settings import Method
 from hushtable.planning.plan import Plan
-from hushtable.publishing.choices import choice
+from hushtable.publishing.choices import Choice, choice, choice_over
 from hushtable.publishing.thinning import thin
 from hushtable.release.terms import Terms
 
@@ -190,7 +190,7 @@ def test_automatic_settings_are_those_of_the_plan(
     plan = planned()
     chosen = choice(summary, **settings, cells=plan.cells_total, rate=plan.rate, plan=plan)
 
-    assert chosen[:3] == (method, "plan-1", plan)
+    assert chosen == Choice(method, "plan-1", plan)
 
 
 def test_a_cutoff_of_the_owner_stays() -> None:
@@ -198,7 +198,7 @@ def test_a_cutoff_of_the_owner_stays() -> None:
     given: dict[str, Any] = {"size": 500, "cutoff": "41.5", "cells": plan.cells_total, "rate": plan.rate}
     chosen = choice("filter-priority", **given, plan=plan)
 
-    assert chosen[:3] == (ht.FilterPriority(cutoff=Fraction(83, 2), size=500), None, plan)
+    assert chosen == Choice(ht.FilterPriority(cutoff=Fraction(83, 2), size=500), None, plan)
 
 
 @pytest.mark.parametrize(
@@ -290,8 +290,8 @@ def test_a_wasted_tree_is_refused_before_a_row_is_read(tmp_path: Path) -> None:
             {"structure": "auto", "summary": ht.Filter(size=9)},
             "brings its own summary, and another was given",
         ),
-        ({"structure": "dyadic"}, "a plan is about cells and trees, not about other structures"),
-        ({"structure": ht.Haar(), "summary": ht.Filter(size=9)}, "a plan is about cells and trees"),
+        ({"structure": "dyadic"}, "sketches and cubes, not about other structures"),
+        ({"structure": ht.Haar(), "summary": ht.Filter(size=9)}, "a plan is about cells, trees"),
         ({"structure": ht.Tree(order="morton")}, "this one is in z-order"),
         ({"structure": ht.Tree(), "epsilon": 1}, "the plan has epsilon = 0.1, and the release 1"),
         ({"structure": ht.Tree(), "unit": ht.Unit("a", max_rows=2)}, "sensitivity = 1, and the release 2"),
@@ -313,6 +313,104 @@ def test_automatic_settings_of_a_tree_are_those_of_the_plan() -> None:
     given: dict[str, Any] = {"size": 10_000, "cells": 1, "rate": FOR_RANGES.rate, "plan": FOR_RANGES}
     given |= {"structure": ht.Tree(), "one_sided": True}
 
-    assert choice("auto", **given)[:3] == (tree.method, "plan-1", FOR_RANGES)
+    assert choice("auto", **given) == Choice(tree.method, "plan-1", FOR_RANGES)
     by_cutoff = choice("filter", cutoff="auto", **given)
-    assert by_cutoff[:3] == (ht.Filter(cutoff=tree.cutoff, two_sided=False), "plan-1", FOR_RANGES)
+    assert by_cutoff == Choice(ht.Filter(cutoff=tree.cutoff, two_sided=False), "plan-1", FOR_RANGES)
+
+
+PLACES = ht.Domain.from_dict(
+    {
+        "title": "Places",
+        "attribute": [
+            {"name": name, "integers": {"low": 0, "high": high}}
+            for name, high in (("home", 299), ("work", 299), ("sex", 1))
+        ],
+    }
+)
+CUBE = ht.Marginals("all-1", ["home", "work"])
+
+
+def places() -> pa.Table:
+    each = np.arange(30_000)
+    return pa.table({"home": each % 300, "work": each % 7 * 40, "sex": each % 2})
+
+
+def for_places(profile: ht.Profile = PROFILE, **settings: Any) -> Plan:
+    chosen: dict[str, Any] = {"epsilon": "1/2", "size": 500, "profile": profile}
+    return ht.plan(PLACES, **chosen | settings)
+
+
+def test_a_plan_judges_data_cubes_and_leaves_their_settings_to_public_facts(tmp_path: Path) -> None:
+    plan = for_places()
+    settings: dict[str, Any] = {"domain": PLACES, "structure": CUBE}
+    planned_one = publish(tmp_path, places(), plan=plan, **settings).terms
+    plain = publish(tmp_path, places(), size=500, **settings, overwrite=True).terms
+
+    said = [(each.method, each.rule) for each in planned_one.parts]
+    assert said == [(each.method, each.rule) for each in plain.parts]
+    assert [each.prediction.method for each in plan.cube(CUBE).marginals] == [method for method, _ in said]
+    assert {rule for _, rule in said} == {"whole-1", "auto-cutoff-1"}
+    assert planned_one.plan is not None
+    assert planned_one.plan.assumed == "counts of another year"
+    own = publish(tmp_path, places(), plan=plan, summary=ht.Filter(size=50), **settings, overwrite=True)
+    assert {each.method for each in own.terms.parts} == {ht.Filter(size=50)}
+
+
+def test_automatic_settings_of_a_cube_are_those_of_a_size_alone() -> None:
+    plan = for_places()
+    given: dict[str, Any] = {"epsilon": Fraction(49, 100), "sensitivity": 1, "plan": plan}
+    alone = choice_over(CUBE, PLACES, summary=None, size=500, **given)
+
+    assert choice_over(CUBE, PLACES, summary="auto", size=500, **given) == alone
+    assert choice_over(CUBE, PLACES, summary="auto", **given) == alone
+    filtered = choice_over(CUBE, PLACES, summary="filter-priority", size=500, **given)
+    assert {each.rule for each in filtered.parts} == {"auto-cutoff-1"}
+    with pytest.raises(ht.BadChoice, match="a summary of `auto` needs an assumption"):
+        choice_over(CUBE, PLACES, summary="auto", size=500, **given | {"plan": None})
+
+
+def test_a_plan_judges_sketches(tmp_path: Path) -> None:
+    large = ht.Profile(counts=[5000], cells=[30], words="few and large")
+    sketch = ht.CountSketch(width=2000)
+    terms = publish(tmp_path, places(), domain=PLACES, plan=for_places(large), structure=sketch).terms
+
+    assert (terms.method, terms.rule) == (ht.Everything(), None)
+    assert terms.plan is not None
+    assert terms.plan.assumed == "few and large"
+
+
+@pytest.mark.parametrize(
+    ("structure", "said"),
+    [
+        (ht.Marginals(["home", "work"]), "of the best marginal, 'home, work', "),
+        (ht.CountSketch(width=10), "the error of an occupied cell would be "),
+    ],
+)
+def test_wasted_cubes_and_sketches_are_refused_before_a_row_is_read(
+    tmp_path: Path, structure: Any, said: str
+) -> None:
+    plan = for_places(FEW)
+    settings: dict[str, Any] = {"domain": PLACES, "plan": plan, "structure": structure}
+
+    with pytest.raises(ht.WastedRelease, match="nothing was read") as caught:
+        publish(tmp_path, Untouched(), **settings)
+    assert said in str(caught.value)
+    assert "may help" in str(caught.value) or "publish cells" in str(caught.value).lower()
+    assert publish(tmp_path, places(), **settings, anyway=True).terms.plan is not None
+
+
+@pytest.mark.parametrize("structure", [CUBE, ht.CountSketch(width=10)])
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"epsilon": 1}, "the plan has epsilon = 0.5, and the release 1"),
+        ({"total_share": "1/10"}, "the plan has epsilon for the noisy total = 0.01, and the release 0.05"),
+        ({"unit": ht.Unit("a", max_rows=2)}, "sensitivity = 1, and the release 2"),
+        ({"size": 9}, "a plan has a size, and another was given"),
+    ],
+)
+def test_a_plan_for_another_cube_or_sketch_is_refused(
+    tmp_path: Path, structure: Any, settings: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(ht.BadChoice, match=said):
+        publish(tmp_path, Untouched(), domain=PLACES, plan=for_places(), structure=structure, **settings)

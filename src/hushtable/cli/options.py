@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 import typer
 
@@ -60,6 +60,25 @@ ExpectSd: TypeAlias = Annotated[float | None, typer.Option(metavar="S", help="an
 ProfileFile: TypeAlias = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Or assume the counts of a CSV file: count,cells.")
 ]
+Width: TypeAlias = Annotated[
+    int | None, typer.Option(metavar="W", help="How many buckets a row of a sketch has.")
+]
+Depth: TypeAlias = Annotated[int | None, typer.Option(metavar="D", help="How many rows a sketch has: 1.")]
+MarginalSets: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--marginals",
+        metavar="NAME,...|all-K",
+        help="A marginal of a data cube, or all of K attributes; give it once for each.",
+    ),
+]
+Weights: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="N,...|auto",
+        help="How marginals share epsilon, one for each --marginals: equally. auto: by root of cells.",
+    ),
+]
 LikeFile: TypeAlias = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Or assume those of an older public release.")
 ]
@@ -84,6 +103,23 @@ def levels_of(options: list[str] | None) -> dict[str, str]:
             raise typer.BadParameter(f"--level names {name!r} twice. Give one level for each attribute.")
         chosen[name] = level
     return chosen
+
+
+def marginals_of(options: list[str] | None, domain: Domain) -> list[list[str] | str] | None:
+    """Return the marginals that the options name: lists of attributes, or all of so many."""
+    from hushtable.cli.release import names_of
+    from hushtable.structures.settings import ALL_OF
+
+    if not options:
+        return None
+    return [each if ALL_OF.fullmatch(each) else names_of([each], domain.names) for each in options]
+
+
+def weights_of(option: str | None) -> list[str] | Literal["auto"] | None:
+    """Return the weights that the option names."""
+    if option is None or option == "auto":
+        return option
+    return option.split(",")
 
 
 def measured(

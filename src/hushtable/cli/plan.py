@@ -10,6 +10,7 @@ import typer
 from hushtable.cli.options import (
     Clamp,
     CountColumn,
+    Depth,
     DomainFile,
     Epsilon,
     ExpectCells,
@@ -17,13 +18,18 @@ from hushtable.cli.options import (
     ExpectSd,
     Levels,
     LikeFile,
+    MarginalSets,
     MaxRows,
     ProfileFile,
     SumColumn,
     TotalShare,
     UnitColumn,
+    Weights,
+    Width,
     levels_of,
+    marginals_of,
     measured,
+    weights_of,
 )
 from hushtable.cli.release import Overwrite
 
@@ -31,7 +37,9 @@ from hushtable.cli.release import Overwrite
 def plan(
     domain: DomainFile,
     epsilon: Epsilon,
-    size: Annotated[int, typer.Option(metavar="N", help="How many rows to publish.")],
+    size: Annotated[
+        int | None, typer.Option(metavar="N", help="How many rows to publish; of a cube, of each marginal.")
+    ] = None,
     expect_cells: ExpectCells = None,
     expect_mean: ExpectMean = None,
     expect_sd: ExpectSd = None,
@@ -44,6 +52,14 @@ def plan(
     unit: UnitColumn = None,
     max_rows: MaxRows = None,
     total_share: TotalShare = "1/50",
+    structure: Annotated[
+        Literal["cells", "sketch"],
+        typer.Option(metavar="NAME", help="What is planned: cells, sketch; or --marginals."),
+    ] = "cells",
+    width: Width = None,
+    depth: Depth = None,
+    marginals: MarginalSets = None,
+    weights: Weights = None,
     format: Annotated[
         Literal["table", "json"], typer.Option("--format", help="A page for people, or data.")
     ] = "table",
@@ -60,7 +76,8 @@ def plan(
 
     No row is read: a plan follows from the domain, epsilon, the size and one assumption about the table.
     Take it from public sources. What is assumed counts as declared public by the owner.
-    For sums over ranges, it says whether to publish cells or a tree.
+    For sums over ranges, it says whether to publish cells or a tree. Of a data cube and of a sketch, it says
+    what they would be worth beside cells.
 
     \b
     Examples:
@@ -68,13 +85,30 @@ def plan(
         --expect-cells 100000 --expect-mean 100 --expect-sd 20
       hushtable plan --domain commute.toml --epsilon 0.1 --size 100000 \\
         --like commute-2023.parquet --sweep -o sweep.png
+      hushtable plan --domain commute.toml --epsilon 1 --size 1000 \\
+        --like commute-2023.parquet --marginals all-1 --marginals home,work
+      hushtable plan --domain commute.toml --epsilon 1 \\
+        --like commute-2023.parquet --structure sketch --width 10000
     """
     import json
 
     from hushtable.cli.words import lines
+    from hushtable.domain.domain import Domain
     from hushtable.planning.picture import check_picture
     from hushtable.planning.plan import plan as planned
+    from hushtable.planning.sketches import compared_size
+    from hushtable.publishing.choices import structure_choice
+    from hushtable.structures.settings import CountSketch, Marginals
 
+    sketched = structure == "sketch"
+    if sketched and size is not None:
+        raise typer.BadParameter("A sketch has no --size: its --width and --depth say how many rows it has.")
+    if size is None and not sketched:
+        raise typer.BadParameter("Give --size N: how many rows to publish.")
+    if marginals and sketched:
+        raise typer.BadParameter("Give one of --structure and --marginals.")
+    if sweep and (marginals or sketched):
+        raise typer.BadParameter("--sweep is about cells: leave out --marginals and --structure.")
     if output is not None:
         if not sweep:
             raise typer.BadParameter("--output goes with --sweep.")
@@ -82,11 +116,21 @@ def plan(
     measure = measured(
         count_column=count_column, sum_column=sum_column, clamp=clamp, unit=unit, max_rows=max_rows
     )
+    levels, finest = levels_of(level), Domain.load(domain)
+    noised = structure_choice(
+        "marginals" if marginals else structure,
+        width=width,
+        depth=depth,
+        marginals=marginals_of(marginals, finest),
+        weights=weights_of(weights),
+    )
+    rows = compared_size(noised) if isinstance(noised, CountSketch) else size
+    assert rows is not None
     found = planned(
-        domain,
-        level=levels_of(level),
+        finest,
+        level=levels,
         epsilon=epsilon,
-        size=size,
+        size=rows,
         expect_cells=expect_cells,
         expect_mean=expect_mean,
         expect_sd=expect_sd,
@@ -99,11 +143,14 @@ def plan(
         total_share=total_share,
     )
     swept = found.sweep() if sweep else None
+    cube = found.cube(noised) if isinstance(noised, Marginals) else None
+    sketch = found.sketch(noised) if isinstance(noised, CountSketch) else None
+    more = {"sweep": swept, "cube": cube, "sketch": sketch}
     if format == "json":
-        document = found.to_dict() | ({} if swept is None else {"sweep": swept.to_dict()})
+        document = found.to_dict() | {name: each.to_dict() for name, each in more.items() if each is not None}
         typer.echo(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))
     else:
-        typer.echo(lines(str(found)))
+        typer.echo(lines(str(cube or sketch or found)))
         if swept is not None:
             typer.echo(f"\n{lines(str(swept))}")
     if swept is not None and output is not None:

@@ -11,6 +11,7 @@ from hushtable.cli.options import (
     Clamp,
     CountColumn,
     Data,
+    Depth,
     DomainFile,
     Epsilon,
     ExpectCells,
@@ -18,6 +19,7 @@ from hushtable.cli.options import (
     ExpectSd,
     Levels,
     LikeFile,
+    MarginalSets,
     MaxRows,
     Memory,
     ProfileFile,
@@ -25,9 +27,13 @@ from hushtable.cli.options import (
     RowsAreUnits,
     SumColumn,
     UnitColumn,
+    Weights,
     Where,
+    Width,
     levels_of,
+    marginals_of,
     measured,
+    weights_of,
 )
 
 SummaryName = Literal[
@@ -81,24 +87,10 @@ def publish(
     branching: Annotated[
         int | None, typer.Option(metavar="B", help="How many children a node of a tree has: 16.")
     ] = None,
-    width: Annotated[
-        int | None, typer.Option(metavar="W", help="How many buckets a row of a sketch has.")
-    ] = None,
-    depth: Annotated[int | None, typer.Option(metavar="D", help="How many rows a sketch has: 1.")] = None,
-    marginals: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME,...|all-K",
-            help="A marginal of a data cube, or all of K attributes; give it once for each.",
-        ),
-    ] = None,
-    weights: Annotated[
-        str | None,
-        typer.Option(
-            metavar="N,...|auto",
-            help="How marginals share epsilon, one for each --marginals: equally. auto: by root of cells.",
-        ),
-    ] = None,
+    width: Width = None,
+    depth: Depth = None,
+    marginals: MarginalSets = None,
+    weights: Weights = None,
     consistent: Annotated[
         bool, typer.Option("--consistent", help="Drop dyadic ranges inside absent ones; one-sided.")
     ] = False,
@@ -153,6 +145,7 @@ def publish(
     from hushtable.domain.domain import Domain
     from hushtable.ledger.ledger import Ledger
     from hushtable.planning.plan import plan as planned
+    from hushtable.planning.sketches import compared_size
     from hushtable.publishing.choices import (
         choice_over,
         default_summary,
@@ -160,8 +153,9 @@ def publish(
         structure_choice,
         takes_size,
     )
+    from hushtable.publishing.judging import judged
     from hushtable.publishing.publish import publish_chosen, split_epsilon
-    from hushtable.structures.settings import ALL_OF, AUTO, MORTON, Cells
+    from hushtable.structures.settings import MORTON, Cells, CountSketch
 
     if no_ledger == (ledger is not None):
         raise typer.BadParameter("Give one of --ledger FILE and --no-ledger.")
@@ -185,23 +179,25 @@ def publish(
         branching=branching,
         width=width,
         depth=depth,
-        marginals=[each if ALL_OF.fullmatch(each) else names_of([each], declared.names) for each in marginals]
-        if marginals
-        else None,
-        weights=weights if weights is None or weights == AUTO else weights.split(","),
+        marginals=marginals_of(marginals, declared),
+        weights=weights_of(weights),
     )
     name = summary or ("auto" if auto else default_summary(noised))
     sized = takes_size(name, cutoff=cutoff, threshold=threshold)
-    if size is None and (assumed or (sized and summary in (None, "auto", "filter-priority"))):
+    sketch = isinstance(noised, CountSketch)
+    usual = summary in (None, "auto", "filter-priority")
+    if size is None and not sketch and (assumed or (sized and usual)):
         raise typer.BadParameter("Give --size N: how many rows to publish.")
     whole, for_total = split_epsilon(epsilon, total_share, noised)
     plan = None
-    if size is not None and assumed:
+    # A sketch is compared with cells of as many rows as it has buckets.
+    rows = compared_size(noised) if isinstance(noised, CountSketch) else size
+    if rows is not None and assumed:
         plan = planned(
             finest,
             level=levels,
             epsilon=epsilon,
-            size=size,
+            size=rows,
             expect_cells=expect_cells,
             expect_mean=expect_mean,
             expect_sd=expect_sd,
@@ -224,7 +220,7 @@ def publish(
         epsilon=whole - for_total,
         sensitivity=measure.sensitivity,
         # Where settings leave nothing to a size, it is for the plan alone.
-        size=size if plan is None or sized else None,
+        size=size if plan is None or sized or sketch else None,
         cutoff=cutoff,
         threshold=threshold,
         one_sided=one_sided,
@@ -250,8 +246,9 @@ def publish(
             anyway=anyway,
             progress=progress,
         )
-    for warning in () if plan is None else plan.judge(chosen.method, noised).warnings:
-        typer.echo(f"warning: {warning}.", err=True)
+    methods = [each.method for each in chosen.parts or (chosen,)]
+    for warning in () if plan is None else judged(plan, noised, methods).warnings:
+        typer.echo(f"warning: {printable(warning)}.", err=True)
     if published.dropped:
         typer.echo(
             "Some rows were dropped by the rules of the domain; `hushtable check` says how many.", err=True

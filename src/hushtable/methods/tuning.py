@@ -15,8 +15,10 @@ from functools import lru_cache
 from hushtable.exact.balls import rational_ball, working_precision
 from hushtable.exact.powers import ExponentialPowers
 from hushtable.methods.acceptance import Acceptance
+from hushtable.methods.settings import Everything, FilterPriority, Method
 
 AUTO_CUTOFF = "auto-cutoff-1"  # the name and version of `auto_cutoff`, as a release records it
+WHOLE = "whole-1"  # of publishing all cells of a marginal, where a size has room for them
 TAU_BITS = 40  # significant bits of a threshold: exact in a float64
 
 
@@ -100,6 +102,20 @@ def auto_cutoff(size: int, *, cells: int, rate: Fraction, two_sided: bool) -> in
     185
     """
     return 1 + _largest_cutoff(max(1, size // 10), _comparison(cells, rate), two_sided)
+
+
+def marginal_method(size: int, *, cells: int, rate: Fraction, two_sided: bool) -> tuple[Method, str]:
+    """Return the summary of a marginal for a size alone, and the name of the rule that chose it.
+
+    All cells where a size has room for them; else filter-priority with the cutoff of `auto_cutoff`.
+
+    >>> marginal_method(100, cells=50, rate=Fraction(1), two_sided=True)
+    (Everything(nonnegative=False), 'whole-1')
+    """
+    if cells <= size:
+        return Everything(nonnegative=not two_sided), WHOLE
+    cutoff = auto_cutoff(size, cells=cells, rate=rate, two_sided=two_sided)
+    return FilterPriority(cutoff=cutoff, size=size, two_sided=two_sided), AUTO_CUTOFF
 
 
 def _largest_cutoff(expected: int, yields_more: Callable[[Acceptance, int], bool], two_sided: bool) -> int:

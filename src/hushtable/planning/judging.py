@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import exp
+from typing import Protocol
 
 from hushtable.planning.predictions import Prediction, score
 from hushtable.planning.wording import percent
@@ -15,6 +16,22 @@ HALF = 0.5  # of the rows, to be real
 CLEARLY = 0.9  # errors of so much of another's are better
 
 _FEWER = 0.95  # of the size: a release of fewer rows is told
+
+
+class Verdict(Protocol):
+    """What speaks against a release of any kind."""
+
+    @property
+    def wasted(self) -> tuple[str, ...]:
+        """Why the release would be wasted; nothing where it would not."""
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """All that speaks against it."""
+
+    @property
+    def advice(self) -> str | None:
+        """What may make it better; None where the plan itself knows that."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -55,6 +72,10 @@ class Judgement:
             share = percent(self.against_zero)
             said.append(f"errors would be {share} of those of answering 0, so nothing is gained")
         return tuple(said)
+
+    @property
+    def advice(self) -> None:
+        """The plan knows what may make it better."""
 
     @property
     def warnings(self) -> tuple[str, ...]:

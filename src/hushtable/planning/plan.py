@@ -29,9 +29,11 @@ from hushtable.planning.reading import profile_like, read_profile
 from hushtable.planning.rollups import Ladder, Rollup, ladders, rollups
 from hushtable.planning.trees import fits_a_tree, predict_tree
 from hushtable.planning.wording import name_of, options_of, percent, text_of, tree_name
-from hushtable.structures.settings import Cells, Structure, Tree
+from hushtable.structures.settings import Cells, CountSketch, Marginals, Structure, Tree
 
 if TYPE_CHECKING:
+    from hushtable.planning.cubes import CubePrediction
+    from hushtable.planning.sketches import SketchPrediction
     from hushtable.planning.sweep import Sweep
 
 PLAN_RULE = "plan-1"  # the name and version of what is recommended, as a release records it
@@ -66,6 +68,7 @@ class Plan:
     zero_errors: dict[int, float]  # of answering 0, for sets of so many cells
     total_errors: dict[int, float] | None  # of the noisy total alone, spread evenly, if it is bought
     ladders: tuple[Ladder, ...] = ()  # the levels of each attribute, from the planned one on
+    domain: Domain | None = None  # at the planned levels; None of a roll-up, which has no marginals
 
     def __repr__(self) -> str:
         return text_of(self)
@@ -104,13 +107,14 @@ class Plan:
         two-sided, by cutoff or size    its `prediction`, `wasted`, `warnings`, `worth`
         one-sided                       `BadChoice`: a plan does not know it
         a filter, of an `ht.Tree`       the same; errors are those of ranges, beside answering 0 alone
+        of another structure            `BadChoice`; `cube` and `sketch` judge those that a plan knows
         ==============================  ==============================================================
         """
         if not isinstance(structure, Cells):
             return self._judged_tree(self._predicted_tree(method, structure))
         known = (each for each in self.predictions if each.method == method)
         sizes = list(self.zero_errors)
-        return self._judged(next(known, None) or self._predictor.predict(method, sizes=sizes))
+        return self._judged(next(known, None) or self.predictor.predict(method, sizes=sizes))
 
     @cached_property
     def tree(self) -> Prediction | None:
@@ -118,6 +122,21 @@ class Plan:
         if not fits_a_tree(self.cells_total):
             return None
         return self._predicted_tree(Filter(size=self.size, two_sided=False), Tree())
+
+    def cube(self, structure: Marginals, methods: Sequence[Method] | None = None) -> CubePrediction:
+        """Say what each marginal of a data cube would be worth, beside sums from the recommended cells.
+
+        `methods` are those of the marginals, one for each; else those that `ht.publish` takes for the size.
+        """
+        from hushtable.planning.cubes import predict_cube
+
+        return predict_cube(self, structure, methods)
+
+    def sketch(self, structure: CountSketch) -> SketchPrediction:
+        """Say what a count sketch would be worth, beside the recommended cells of as many rows."""
+        from hushtable.planning.sketches import predict_sketch
+
+        return predict_sketch(self, structure)
 
     @property
     def structure(self) -> Literal["cells", "tree"]:
@@ -134,6 +153,8 @@ class Plan:
     def _predicted_tree(self, method: Method, structure: Structure) -> Prediction:
         if not isinstance(structure, Tree) or not isinstance(method, Filter):
             fact = "of structures, a plan knows trees that a filter prunes"
+            if isinstance(structure, Marginals | CountSketch):
+                fact = "data cubes and sketches are judged by `Plan.cube` and `Plan.sketch`"
             raise BadChoice(fact, "Take 'tree', publish cells, or leave the plan and what it assumes out.")
         return predict_tree(
             self.profile,
@@ -159,14 +180,19 @@ class Plan:
         )
 
     @property
-    def _predictor(self) -> Predictor:
-        total_rate = self.total_epsilon / self.sensitivity if self.total_epsilon else None
+    def total_rate(self) -> Fraction | None:
+        """The rate of the noise in the total, if one is bought."""
+        return self.total_epsilon / self.sensitivity if self.total_epsilon else None
+
+    @cached_property
+    def predictor(self) -> Predictor:
+        """What predicts other methods for the same cells."""
         return Predictor(
             self.profile,
             Setting(
                 cells_total=self.cells_total,
                 rate=self.rate,
-                total_rate=total_rate,
+                total_rate=self.total_rate,
                 domain_bytes=self.domain_bytes,
             ),
         )
@@ -324,6 +350,7 @@ def plan(
         domain_bytes=len(json.dumps(declared.to_dict(), ensure_ascii=False).encode()),
         profile=_assumed((expect_cells, expect_mean, expect_sd), profile, like),
         ladders=ladders(finest, level or {}),
+        domain=declared,
     )
 
 
@@ -364,6 +391,7 @@ def planned(
     domain_bytes: int,
     profile: Profile,
     ladders: tuple[Ladder, ...] = (),
+    domain: Domain | None = None,
     cutoffs: int = CUTOFFS,
 ) -> Plan:
     """Return the plan for a release of `size` rows; fewer `cutoffs` are quicker."""
@@ -403,6 +431,7 @@ def planned(
         zero_errors=predictor.truths(sizes),
         total_errors=predictor.total_errors(sizes),
         ladders=ladders,
+        domain=domain,
     )
 
 

@@ -94,11 +94,7 @@ class Predictor:
         rule = self.rule_of(method)
         found = self._outcomes(rule)
         rows = self.table.cells * found.published
-        answer = Answer()
-        if corrected and self.total is not None and rule.biased:
-            missed = self.profile.people - float((self.table.cells * found.weight).sum())
-            away = float((self.table.cells * found.absent_chance).sum())
-            answer = Answer(absent=missed / away if away > 0 else 0.0, total=self.total)
+        answer = self._answer(found) if corrected else Answer()
         all_rows = float(rows.sum())
         row_bytes = _BYTES_A_ROW + log2(self.setting.cells_total) / 8
         return Prediction(
@@ -112,6 +108,22 @@ class Predictor:
             truths=self.truths(sizes),
             bytes=BYTES + self.setting.domain_bytes + all_rows * row_bytes,
         )
+
+    def occupied_error(self, method: Method) -> float:
+        """Return the mean size of the error of one cell that is occupied."""
+        rule = self.rule_of(method)
+        occupied = Cells(self.profile.counts, self.profile.cells)
+        outcomes = Outcomes(self.profile.counts, self.noise, rule)
+        absent = self._answer(self._outcomes(rule)).absent
+        return occupied.mean_errors(outcomes, Answer(absent=absent), [1])[1]
+
+    def _answer(self, found: Outcomes) -> Answer:
+        """Return how sums become answers: what a cutoff misses of a total is spread over absent cells."""
+        if self.total is None or not found.rule.biased:
+            return Answer()
+        missed = self.profile.people - float((self.table.cells * found.weight).sum())
+        away = float((self.table.cells * found.absent_chance).sum())
+        return Answer(absent=missed / away if away > 0 else 0.0, total=self.total)
 
     def truths(self, sizes: Sequence[int]) -> dict[int, float]:
         """Return what sets of so many cells hold on average: the error of answering 0."""

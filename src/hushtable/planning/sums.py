@@ -77,13 +77,13 @@ class Cells:
                 continue
             power, turn = size * kept * log_size, size * kept * phase
             if answer.total:
-                power = power - np.log1p(_waves(answer.total, times * part))
+                power = power - np.log1p(noise_waves(answer.total, times * part))
             else:
                 turn = turn + (size - size * kept) * mean * times
             lost = (
                 -np.expm1(power) * np.cos(turn) + 2 * np.sin(turn / 2) ** 2
             )  # 1 - Re psi, to the last digit
-            found[size] = _integral(times, lost, variance + bias**2)
+            found[size] = mean_size(times, lost, variance + bias**2)
         return found
 
     def _span(
@@ -103,7 +103,7 @@ class Cells:
     def _turned(self, span: tuple[int, int]) -> tuple[Array, Array, Array]:
         """Return frequencies t, and 1 - exp(-i t M) for the lower ones and each count, as two matrices."""
         low, high = span
-        times = 10.0 ** np.linspace(low, high, (high - low) * _A_DECADE + 1)
+        times = frequencies(low, high)
         angles = np.outer(times[times <= _FASTEST], self.counts)
         return times, 2 * np.sin(angles / 2) ** 2, np.sin(angles)
 
@@ -115,7 +115,8 @@ class Cells:
         lost = self._lost(outcomes, answer, times, real, imaginary)
         with np.errstate(divide="ignore"):
             size = np.log1p(np.maximum(-2 * lost.real + lost.real**2 + lost.imag**2, -1.0)) / 2
-        return times, size, np.arctan2(-lost.imag, 1 - lost.real)
+        # It is never above 0 but by rounding, which would be multiplied by the cells of a set.
+        return times, np.minimum(size, 0.0), np.arctan2(-lost.imag, 1 - lost.real)
 
     def _lost(
         self, outcomes: Outcomes, answer: Answer, times: Array, real: Array, imaginary: Array
@@ -123,7 +124,7 @@ class Cells:
         """Return 1 - E exp(i t error), where every term is small when it should be: nothing cancels."""
         noise, rule, counts = outcomes.noise, outcomes.rule, self.counts
         if rule.everything:
-            waves = _waves(noise, times)
+            waves = noise_waves(noise, times)
             return np.asarray(waves / (1 + waves), dtype=np.complex128)
         certain = float(rule.certain)
         above = np.where(counts < certain, certain - counts, 1 - certain + counts)
@@ -148,11 +149,16 @@ class Cells:
         series = noise.rest + noise.decay * once  # 1 - a exp(i t)
         upper = (noise.rest * moved[3] + noise.decay * once * sums[3]) / series
         reached = float(self.share[counts >= certain].sum())
-        waves = _waves(noise, times)
+        waves = noise_waves(noise, times)
         lower = (noise.rest * moved[4] + noise.decay * once.conj() * sums[4]) / series.conj()
         negative = (noise.rest * moved[5] + noise.decay * once.conj() * sums[5]) / series.conj()
         certain_part = upper + (reached * waves / (1 + waves) - lower) + negative
         return np.asarray(moved[0] + moved[1] + moved[2] + certain_part)
+
+
+def frequencies(low: int, high: int) -> Array:
+    """Return frequencies from 10^low to 10^high, even in logarithm."""
+    return np.asarray(10.0 ** np.linspace(low, high, (high - low) * _A_DECADE + 1))
 
 
 def _turn(angle: Array) -> Complex:
@@ -160,12 +166,12 @@ def _turn(angle: Array) -> Complex:
     return np.asarray(2 * np.sin(angle / 2) ** 2 - 1j * np.sin(angle))
 
 
-def _waves(noise: Noise, times: Array) -> Array:
+def noise_waves(noise: Noise, times: Array) -> Array:
     """Return 1/E exp(i t X) - 1 for the noise X."""
     return np.asarray(4 * noise.decay / noise.rest**2 * np.sin(times / 2) ** 2)
 
 
-def _integral(times: Array, lost: Array, square: float) -> float:
+def mean_size(times: Array, lost: Array, square: float) -> float:
     """Return the mean size of a sum, from 1 - Re psi at frequencies even in logarithm, and its square."""
     inner = lost / times
     step = log(10) / _A_DECADE

@@ -51,12 +51,12 @@ def sweep(plan: Plan) -> Sweep:
     sizes = sorted({min(max(1, round(plan.size * factor)), LARGEST_SIZE) for factor in _FACTORS})
     return Sweep(
         plan=plan,
-        by_epsilon=tuple(_at(plan, factor, plan.size) for factor in _FACTORS),
-        by_size=tuple(_at(plan, Fraction(1), size) for size in sizes),
+        by_epsilon=tuple(replanned(plan, factor, plan.size) for factor in _FACTORS),
+        by_size=tuple(replanned(plan, Fraction(1), size) for size in sizes),
     )
 
 
-def _at(plan: Plan, factor: Fraction, size: int) -> Plan:
+def replanned(plan: Plan, factor: Fraction, size: int) -> Plan:
     """Return the same plan with epsilon times a factor, and another size."""
     from hushtable.planning.plan import planned
 
@@ -72,6 +72,7 @@ def _at(plan: Plan, factor: Fraction, size: int) -> Plan:
         domain_bytes=plan.domain_bytes,
         profile=plan.profile,
         ladders=plan.ladders,
+        domain=plan.domain,
     )
 
 

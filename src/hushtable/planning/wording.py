@@ -39,7 +39,7 @@ def text_of(plan: Plan) -> str:
     """Return the page."""
     best = plan.recommended
     parts = [
-        _head(plan),
+        head(plan),
         _rows(plan),
         _errors(plan),
         f"The chance that {name_of(best)} publishes a cell, by its count:",
@@ -62,19 +62,20 @@ def text_of(plan: Plan) -> str:
     return "\n\n".join(parts)
 
 
-def _head(plan: Plan) -> str:
-    """Return what is declared and what is assumed."""
+def head(plan: Plan, *, cells: bool = True) -> str:
+    """Return what is declared and what is assumed; of cells, with their noise."""
     title = f" for {plan.title!r}" if plan.title else ""
     deviation = sqrt(Noise(float(plan.rate)).variance)
     split = f", {_exact(plan.total_epsilon)} of it for a noisy total" if plan.total_epsilon else ""
     sensitivity = f", sensitivity {plan.sensitivity:,}" if plan.sensitivity > 1 else ""
     assumed = plan.profile
-    cells, epsilon = number(plan.cells_total), _exact(plan.epsilon)
-    declared = f"Plan{title}: {cells} cells, epsilon {epsilon}{split}, size {plan.size:,}."
+    many, epsilon = number(plan.cells_total), _exact(plan.epsilon)
+    declared = f"Plan{title}: {many} cells, epsilon {epsilon}{split}, size {plan.size:,}."
     noise = f"Noise in every cell: standard deviation {number(deviation)}{sensitivity}."
     assumption = f"Assumed, never from the private table: {assumed.words} ({number(assumed.occupied)} cells "
     assumption += f"with {number(assumed.people)} in all). It counts as declared public by the owner."
-    return "\n".join(map(paragraph, (declared, noise, assumption)))
+    said = (declared, noise, assumption) if cells else (declared, assumption)
+    return "\n".join(map(paragraph, said))
 
 
 def _rows(plan: Plan) -> str:

@@ -24,7 +24,7 @@ from hushtable.methods.settings import (
     Priority,
     Threshold,
 )
-from hushtable.methods.tuning import AUTO_CUTOFF, auto_cutoff
+from hushtable.methods.tuning import AUTO_CUTOFF, auto_cutoff, marginal_method
 from hushtable.planning.plan import PLAN_RULE, Plan
 from hushtable.structures.cubes import CubeSpace, cube_space
 from hushtable.structures.nodes import as_structure, published_units
@@ -39,7 +39,6 @@ from hushtable.structures.settings import (
 )
 
 AUTO = "auto"
-WHOLE = "whole-1"  # the rule by which a marginal that a size has room for is published whole
 _CELLS = Cells()
 SUMMARIES = (AUTO, "everything", "filter", "threshold", "priority", "filter-threshold", "filter-priority")
 # What each summary takes beside `one_sided`.
@@ -128,7 +127,7 @@ def choice(
             # The rule counts nodes that noise sends over a cutoff, of which a tree examines few.
             hint = "Give a size alone: a tree stops by itself where noise would make it grow."
             raise BadChoice("a tree has no automatic cutoff", hint)
-        if plan is None:
+        if plan is None or isinstance(structure, Marginals):  # whose cells are not those of the plan
             cutoff, rule = auto_cutoff(size, cells=cells, rate=rate, two_sided=not one_sided), AUTO_CUTOFF
         else:
             cutoff, rule = _planned_cutoff(plan, structure), PLAN_RULE
@@ -154,7 +153,7 @@ def choice_over(
     """Return a summary over a domain, by its name or the structure's usual one: of each marginal of a cube.
 
     `epsilon` is for all that is published but a total, and `sensitivity` that of a table of cells. A marginal
-    that a size alone has room for is published whole.
+    that a size alone has room for is published whole; a plan judges that, and has a size where none is given.
     """
     if isinstance(structure, CountSketch) and size is not None:
         raise BadChoice("a sketch has no size", "Its width and its depth say how many buckets it has.")
@@ -176,13 +175,21 @@ def choice_over(
     rate = epsilon / (sensitivity * for_each)
     if not isinstance(structure, Marginals):
         return chosen(units, rate)
+    if summary == AUTO and plan is None:
+        raise BadChoice("a summary of `auto` needs an assumption about the table", _ASSUME)
     cube, parts = cube_space(structure, domain), []
-    alone = summary is None and cutoff is None and threshold is None
+    alone = summary in (None, AUTO) and cutoff is None and threshold is None
+    if size is None and plan is not None and alone:
+        size = plan.size
+    if size is not None:
+        size = Priority(size=size).size  # checked before it is used
     for each in cube.marginals:
-        cells = each.domain.cells_total
-        whole = alone and size is not None and cells <= Priority(size=size).size
-        method = Everything(nonnegative=one_sided)
-        parts.append(Choice(method, WHOLE, plan) if whole else chosen(cells, rate * each.share))
+        cells, own_rate = each.domain.cells_total, rate * each.share
+        if alone and size is not None:
+            method, rule = marginal_method(size, cells=cells, rate=own_rate, two_sided=not one_sided)
+            parts.append(Choice(method, rule, plan))
+        else:
+            parts.append(chosen(cells, own_rate))
     return over_cube(cube, parts)
 
 

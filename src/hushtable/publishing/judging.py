@@ -5,22 +5,25 @@ Promise: a refusal follows from the terms and the plan alone, both public, so it
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 
 from hushtable.errors import BadChoice, WastedRelease
+from hushtable.methods.settings import Method
+from hushtable.planning.judging import Verdict
 from hushtable.planning.plan import PLAN_RULE, Plan
 from hushtable.release.assumed import Assumption
 from hushtable.release.terms import Terms, as_text
 from hushtable.structures.cubes import CubeSpace
 from hushtable.structures.nodes import Nodes
-from hushtable.structures.settings import Cells, Structure, Tree
+from hushtable.structures.settings import Cells, CountSketch, Marginals, Structure, Tree
 
 
 def check_covered(structure: Structure) -> None:
     """Raise unless plans know this structure."""
-    if not isinstance(structure, Cells | Tree):
-        hint = "Take a tree, publish cells, or leave the plan and what it assumes out."
-        raise BadChoice("a plan is about cells and trees, not about other structures", hint)
+    if not isinstance(structure, Cells | Tree | CountSketch | Marginals):
+        fact = "a plan is about cells, trees, sketches and cubes, not about other structures"
+        raise BadChoice(fact, "Take a tree, publish cells, or leave the plan and what it assumes out.")
 
 
 def check_plan(plan: Plan, terms: Terms) -> None:
@@ -41,6 +44,15 @@ def check_plan(plan: Plan, terms: Terms) -> None:
             raise BadChoice(fact, hint)
 
 
+def judged(plan: Plan, structure: Structure, methods: Sequence[Method]) -> Verdict:
+    """Return what a plan says of a release; of a data cube, with a method for each marginal."""
+    if isinstance(structure, Marginals):
+        return plan.cube(structure, methods)
+    if isinstance(structure, CountSketch):
+        return plan.sketch(structure)
+    return plan.judge(methods[0], structure)
+
+
 def check_worth(plan: Plan | None, terms: Terms, *, anyway: bool) -> None:
     """Raise where the release would be wasted, unless the owner wants it anyway."""
     reasons, hints = [], []
@@ -51,9 +63,13 @@ def check_worth(plan: Plan | None, terms: Terms, *, anyway: bool) -> None:
         what = "nodes" if isinstance(terms.nodes, Nodes) else "cells"
         reasons.append(f"a size of {size:,} is more than the {most:,} {what} there are")
         hints.append(f"Ask for at most {most:,} rows.")
-    if plan is not None and (wasted := plan.judge(terms.method, terms.structure).wasted):
-        reasons += wasted
-        hints.append(f"{plan.advice[0].upper()}{plan.advice[1:]}.")
+    if plan is not None:
+        methods = [part.method for part in terms.parts] or [terms.method]
+        verdict = judged(plan, terms.structure, methods)
+        if verdict.wasted:
+            reasons += verdict.wasted
+            advice = verdict.advice or plan.advice
+            hints.append(f"{advice[0].upper()}{advice[1:]}.")
     if reasons and not anyway:
         raise WastedRelease(reasons, " ".join(hints))
 

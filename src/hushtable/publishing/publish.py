@@ -146,11 +146,13 @@ def publish(
         if isinstance(noised, Marginals):
             cube = cube_space(noised, declared)
             chosen = over_cube(cube, [chosen] * len(cube.marginals))
-    elif plan is not None:
+    elif plan is not None and not isinstance(noised, Marginals | CountSketch):
         chosen = recommended(plan, noised)
     else:
         rows, most = whole - for_total, measure.sensitivity
-        chosen = choice_over(noised, declared, summary=None, epsilon=rows, sensitivity=most, size=size)
+        chosen = choice_over(
+            noised, declared, summary=None, epsilon=rows, sensitivity=most, size=size, plan=plan
+        )
     return publish_chosen(
         data,
         domain=declared,
