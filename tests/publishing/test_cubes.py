@@ -346,16 +346,6 @@ def test_what_does_not_fit_is_refused_before_a_row_is_read(
     assert not (tmp_path / "out.parquet").exists()
 
 
-@pytest.mark.parametrize("structure", [CUBE, SKETCH], ids=repr)
-@pytest.mark.parametrize("summary", [None, ht.Everything()], ids=repr)
-def test_a_plan_knows_neither(structure: Any, summary: Method | None, tmp_path: Path) -> None:
-    plan = ht.plan(DOMAIN, epsilon=1, size=50, expect_cells=500, expect_mean=20, expect_sd=10)
-    settings: dict[str, Any] = {"domain": DOMAIN, "epsilon": 1, "output": tmp_path / "out.parquet"}
-
-    with pytest.raises(ht.BadChoice, match="a plan is about cells and trees, not about other structures"):
-        ht.publish("no such file", **settings, plan=plan, structure=structure, summary=summary)
-
-
 def test_a_size_is_refused_only_where_no_marginal_has_so_many_cells(tmp_path: Path) -> None:
     with pytest.raises(ht.WastedRelease, match="a size of 1,501 is more than the 1,500 cells there are"):
         publish(tmp_path, summary=ht.Priority(size=1501))

@@ -117,9 +117,9 @@ def marginals_of(options: list[str] | None, domain: Domain) -> list[list[str] | 
 
 def weights_of(option: str | None) -> list[str] | Literal["auto"] | None:
     """Return the weights that the option names."""
-    if option is None or option == "auto":
-        return option
-    return option.split(",")
+    if option is None:
+        return None
+    return "auto" if option == "auto" else option.split(",")
 
 
 def measured(

@@ -108,7 +108,10 @@ class CountSketch:
     depth: int = 1
 
     def __post_init__(self) -> None:
-        for name, most, text in (("width", _WIDEST, "2^30"), ("depth", _DEEPEST, str(_DEEPEST))):
+        for name, most, text in (
+            ("width", LARGEST_WIDTH, "2^30"),
+            ("depth", LARGEST_DEPTH, str(LARGEST_DEPTH)),
+        ):
             value = getattr(self, name)
             if type(value) is not int or not 1 <= value <= most:
                 hint = f"Give a whole number from 1 to {text}."
@@ -184,7 +187,7 @@ def _marginal(entry: object) -> tuple[str, ...] | str:
 
 MORTON = "morton"
 AUTO = "auto"
-_WIDEST, _DEEPEST = 1 << 30, 64
+LARGEST_WIDTH, LARGEST_DEPTH = 1 << 30, 64
 ALL_OF = re.compile("all-[1-9][0-9]{0,2}")
 _BRANCHINGS = tuple(1 << bits for bits in range(1, 11))
 
