@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 import hushtable as ht
 from hushtable.noise import KeyStream
 from hushtable.structures.branching import BranchingTree
-from hushtable.structures.fitting import Estimates, Fit, Level, fitted
+from hushtable.structures.fitting import Estimates, Fit, Level, Trend, fitted
 from hushtable.structures.nodes import PrunedSpace, nodes_over
 from hushtable.summaries.summarize import draw_summary
 
 Array = NDArray[np.float64]
+_LINKS = "above", "below"
 
 
 class Drawn(NamedTuple):
@@ -104,8 +105,9 @@ class Unbounded(Level):
     def shared(self, masses: Array) -> tuple[Array, Array]:
         if self.below is None:
             return np.zeros(0), masses
-        known, (mean, variance) = self.children, self.absent_child
-        rest, spread = self.absent * mean, self.absent * variance
+        known, (start, slope, variance) = self.children, self.trend
+        rest = self.absent * start + slope * self.absent_cells / self.cells * masses
+        spread = self.absent * variance
         each = (masses - self.sums(known.means) - rest) / (self.sums(known.variances) + spread)
         return known.means + known.variances * each[self.below.parents], rest + spread * each
 
@@ -114,19 +116,23 @@ class Unexpected(Level):
     """Nothing is known of children but their counts, and that those of absent ones lie around 0."""
 
     @cached_property
-    def absent_child(self) -> tuple[float, float]:
-        return 0.0, self.cutoff**2
+    def trend(self) -> Trend:
+        return Trend(0.0, 0.0, self.cutoff**2)
 
-    def _child(self) -> tuple[float, float]:
-        return 0.0, 1e30
+    @property
+    def expected(self) -> Estimates:
+        assert self.below is not None
+        return Estimates(np.zeros(self.below.cells.size), np.full(self.below.cells.size, 1e30))
 
 
 def _again(levels: list[Level], kind: type[Level]) -> list[Level]:
     """Return levels of another kind, with the same nodes."""
     found: list[Level] = []
-    for level in reversed(levels):
-        published = {each.name: getattr(level, each.name) for each in fields(Level) if each.name != "below"}
-        found.insert(0, kind(**published, below=found[0] if found else None))
+    for level in levels:
+        published = {
+            each.name: getattr(level, each.name) for each in fields(Level) if each.name not in _LINKS
+        }
+        found.append(kind(**published, above=found[-1] if found else None))
     return found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from itertools import product
-from math import exp
+from math import exp, inf, sqrt
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -186,6 +186,15 @@ def noise(rate: float) -> float:
     return 2 * exp(-rate) / (1 - exp(-rate)) ** 2
 
 
+def spread_of(even: Array, counts: Array, noise: float, *, cutoff: float, coarser: float) -> float:
+    """How far kept children lie from even shares, if that is `coarser` of larger nodes."""
+    if not even.size:
+        return coarser
+    seen = max(((counts - even) ** 2 - noise).sum(), (0.1 * cutoff) ** 2 * even.size) / even.sum()
+    lifted = min(1.0, sqrt(noise / 2) / max(counts.mean() - cutoff, 1e-300))
+    return float(seen if seen <= coarser else lifted * coarser + (1 - lifted) * seen)
+
+
 def dense(world: World, *, rate: float, cutoff: float) -> Dense:
     """Put the model of `structures.fitting` into one matrix: a term for each thing that is known of a sum."""
     tree = world.tree
@@ -195,21 +204,23 @@ def dense(world: World, *, rate: float, cutoff: float) -> Dense:
     counts = [world.counts[levels == level].astype(float) for level in range(tree.levels)]
     noises = [noise(rate / 4 if level == 0 and tree.levels > 1 else rate) for level in range(tree.levels)]
     parts = [Part(prefix, tree.levels - 1, 0.0) for prefix in kept[-1]]
-    spreads: list[tuple[float, float]] = []  # the mean and the variance of an absent child of each level
-    priors: list[tuple[float, float]] = []  # of a kept one
+    shares: list[dict[int, float]] = []  # even shares of a whole child, by the prefix of its parent
+    priors: list[dict[int, tuple[float, float]]] = [{}]  # the mean and the variance of each kept node
+    guesses, coarser = {0: counts[0][0]}, inf
     for level in range(tree.levels - 1):
         every, real = tree.children(np.array(kept[level], dtype=np.int64), level)
         absent = [prefix for prefix in every[real].tolist() if prefix not in kept[level + 1]]
-        whole = 2.0 ** tree.shifts[level + 1]
+        whole, step = 2.0 ** tree.shifts[level + 1], tree.shifts[level] - tree.shifts[level + 1]
         sizes = (tree.cells_of(np.array(absent, dtype=np.int64), level + 1) / whole).tolist()
         parts += [Part(prefix, level + 1, size) for prefix, size in zip(absent, sizes, strict=True)]
-        spreads.append(fit.levels[level].absent_child)
-        cells = float(tree.cells_of(np.array(kept[level], dtype=np.int64), level).sum())
-        mean = float(counts[level].sum()) / max(cells / whole, 1.0)
-        around = (
-            float(((counts[level + 1] - mean) ** 2).mean()) - noises[level + 1] if kept[level + 1] else 0.0
-        )
-        priors.append((mean, max(around, (0.1 * cutoff) ** 2)))
+        cells = dict(zip(kept[level], tree.cells_of(np.array(kept[level], np.int64), level), strict=True))
+        shares.append({each: max(guesses[each], 0.1 * cutoff) * whole / cells[each] for each in kept[level]})
+        of_kept = tree.cells_of(np.array(kept[level + 1], dtype=np.int64), level + 1) / whole
+        even = np.array([shares[level][each >> step] for each in kept[level + 1]]) * of_kept
+        coarser = spread_of(even, counts[level + 1], noises[level + 1], cutoff=cutoff, coarser=coarser)
+        priors.append(dict(zip(kept[level + 1], zip(even, coarser * even, strict=True), strict=True)))
+        trust = coarser * even / (coarser * even + noises[level + 1])
+        guesses = dict(zip(kept[level + 1], even + trust * (counts[level + 1] - even), strict=True))
     precision, pull = np.zeros((len(parts), len(parts))), np.zeros(len(parts))
 
     def known(vector: Array, mean: float, variance: float) -> None:
@@ -217,23 +228,33 @@ def dense(world: World, *, rate: float, cutoff: float) -> Dense:
         precision = precision + np.outer(vector, vector) / variance
         pull = pull + vector * mean / variance
 
+    def inside(prefix: int, level: int) -> Array:
+        """Which parts lie in a node."""
+        shift = tree.shifts[level]
+        return np.array(
+            [
+                part.level >= level and part.prefix >> shift - tree.shifts[part.level] == prefix
+                for part in parts
+            ],
+            dtype=np.float64,
+        )
+
     for level in range(tree.levels):
         for prefix, count in zip(kept[level], counts[level], strict=True):
-            below = [
-                part.prefix >> (tree.shifts[level] - tree.shifts[part.level]) == prefix
-                for part in parts
-                if part.level >= level
-            ]
-            inside = np.zeros(len(parts))
-            inside[[row for row, part in enumerate(parts) if part.level >= level]] = below
-            known(inside, count, noises[level])
+            known(inside(prefix, level), count, noises[level])
             if level:
-                known(inside, *priors[level - 1])
+                known(inside(prefix, level), *priors[level][prefix])
     uneven = np.zeros(len(parts))
     for row, part in enumerate(parts):
         if part.absent:
-            mean, variance = spreads[part.level - 1]
-            known(np.eye(len(parts))[row], part.absent * mean, part.absent * variance)
+            level = part.level - 1
+            start, slope, variance = fit.levels[level].trend
+            above = part.prefix >> tree.shifts[level] - tree.shifts[part.level]
+            cells_above = float(tree.cells_of(np.array([above]), level)[0])
+            follows = slope * part.absent * 2.0 ** tree.shifts[part.level] / cells_above
+            alone = np.eye(len(parts))[row] - follows * inside(above, level)
+            known(alone, part.absent * start, part.absent * variance)
+            mean = start + slope * shares[level][above]
             uneven[row] = 0.5 * part.absent * (variance + mean**2)
     boxes = [tree.addresses.boxes(np.array([part.prefix]), tree.shifts[part.level]) for part in parts]
     covariance: Array = np.asarray(np.linalg.inv(precision), dtype=np.float64)

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from hushtable.structures.addresses import LineAddresses
 from hushtable.structures.branching import BranchingTree
-from hushtable.structures.fitting import fitted
+from hushtable.structures.fitting import Fit, fitted
 from hushtable.structures.lines import Line
 from tests.structures.pruned import World, pruned
 
@@ -83,3 +84,59 @@ def test_a_root_alone_keeps_what_it_has() -> None:
     for count, mass in ((75, 75.0), (0, 0.0), (-3, 0.0)):
         fit = fitted(tree, np.array([0]), np.array([count]), rate=0.5, cutoff=max(1.0, count))
         assert [own.sum() for own in fit.own] == pytest.approx([mass, 0, 0, 0])
+
+
+# What is expected of children is what their level is like: even shares, or few that hold everything.
+
+RATE, CUTOFF = 0.1, 31  # the smallest cutoff of sixteen branches
+
+
+def published(cells: NDArray[np.int64]) -> Fit:
+    """Add noise to the sums of a line, prune them at the cutoff, and fit what is left."""
+    random = np.random.default_rng(1)
+    tree = BranchingTree(LineAddresses(Line((cells.size,), places=(0,))), branching=16)
+    numbers, counts, kept = [np.zeros(1, dtype=np.int64)], [cells.sum(keepdims=True)], np.zeros(1, np.int64)
+    for level in range(1, tree.levels):
+        every, real = tree.children(kept, level - 1)
+        sums = np.add.reduceat(cells, np.arange(0, cells.size, 1 << tree.shifts[level]))
+        noisy = sums[every[real]] + np.rint(random.laplace(0, 1 / RATE, real.size)).astype(np.int64)
+        kept = every[real][noisy >= CUTOFF]
+        numbers.append(kept + tree.offsets[level])
+        counts.append(noisy[noisy >= CUTOFF])
+    return fitted(tree, np.concatenate(numbers), np.concatenate(counts), rate=RATE, cutoff=CUTOFF)
+
+
+def test_even_children_are_drawn_to_shares_of_their_own_parent() -> None:
+    # Blocks of 16 even cells, 40 to 400 each: far from the mean of the level, and close to their own.
+    cells = np.repeat(np.arange(40, 404, 6)[:61], 16)
+    fit = published(cells)
+    leaves = fit.levels[-1]
+    off, noise = fit.masses[-1] - cells[leaves.prefixes], leaves.counts - cells[leaves.prefixes]
+
+    assert leaves.prefixes.size > 900
+    assert np.abs(off).mean() < 0.5 * np.abs(noise).mean()
+
+
+def test_few_cells_that_hold_everything_keep_their_counts() -> None:
+    cells = np.zeros(4096, dtype=np.int64)
+    cells[5::64] = 200
+    fit = published(cells)
+    leaves = fit.levels[-1]
+    there = cells[leaves.prefixes] > 0
+
+    assert there.sum() == 64
+    # Not all of them is kept: some 20 other leaves, which noise has lifted, have their part of the sums.
+    assert fit.masses[-1][there].mean() > 180
+    assert (fit.levels[-2].trend.start, fit.levels[-2].trend.slope) == pytest.approx((0, 0), abs=0.02)
+
+
+def test_counts_that_noise_has_lifted_are_not_believed() -> None:
+    # All cells hold 10: those above the cutoff are there by their noise.
+    cells = np.full(4096, 10, dtype=np.int64)
+    fit = published(cells)
+    leaves = fit.levels[-1]
+
+    assert leaves.prefixes.size > 100
+    assert leaves.counts.mean() > 35
+    assert fit.masses[-1].mean() < 14
+    assert fit.levels[-2].trend.slope > 0.5

@@ -7,9 +7,10 @@ is kept, which holds x and what the siblings hold:
     kept(x) = P[x + noise >= cutoff] E[kept above(x + siblings)], and the root always is.
 
 What a reader makes of the nodes is `structures.fitting`: from the leaves up, noisy counts are weighed against
-the sums of children and against the mean of their level, by variances that are taken from the published
-counts. What these variances come to follows from the laws of counts and noise, and so does how far estimates
-are off in truth: kept nodes are often those that their noise has lifted.
+the sums of children and against even shares of their parents, by variances that are taken from the published
+counts. Where cells lie by chance, an even share is close to the mean of the level, which stands for it here.
+What the variances come to follows from the laws of counts and noise, and so does how far estimates are off in
+truth: kept nodes are often those that their noise has lifted.
 
 Promise: expectations by formula, under the profile; nothing is drawn.
 Cost: some milliseconds for each level.

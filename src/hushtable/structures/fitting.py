@@ -1,14 +1,16 @@
 r"""What the nodes of a pruned tree say together: least squares, and masses that are not negative.
 
 The children of a node share its count. Kept ones have a noisy count of their own; of the others it is known
-that they are small. So counts of kept children are taken to vary around the mean of all children on their
-level, and those of absent ones around what kept nodes have beyond their kept children; both spreads are
-estimated from the published counts, with the noise taken off. Then
+that they are small. A kept child is taken to vary around an even share of its parent's count, with a variance
+in proportion to the share, as sums of many cells have. An absent one varies around a line in that share; the
+line is flat where few children hold nearly everything. Spreads and lines are those of a level, estimated from
+the published counts with the noise taken off. Then
 
-1. from the leaves up, a node's noisy count is weighed against the sum of its children, and against the mean
-   of its level, by their variances;
-2. from the root down, what a node has beyond its children is shared out by their variances;
-3. no mass is negative: what would be becomes 0, and the others of the same parent shrink in proportion.
+1. from the root down, a count is drawn towards an even share of its parent's: a first guess, to take shares
+   of;
+2. from the leaves up, a node's noisy count is weighed against what its children say, by their variances;
+3. from the root down, what a node has beyond its children is shared out by their variances;
+4. no mass is negative: what would be becomes 0, and the others of the same parent shrink in proportion.
 
 A node's *own* mass is what it does not give to a kept child. It lies spread evenly over the cells of its
 absent children.
@@ -16,16 +18,17 @@ absent children.
 Promise: a function of what is published. Own masses are not negative, and add up to the mass of the root.
 Cost: some operations on arrays with one entry a node.
 Source: Hay, Rastogi, Miklau, Suciu (2010), for whole trees; Morris (1983) for means and spreads from the
-data.
+data. What the parts are worth: docs/decisions/020.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from math import exp, expm1
+from math import exp, expm1, inf, sqrt
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +38,8 @@ from hushtable.structures.branching import BranchingTree
 
 Array = NDArray[np.float64]
 ALIKE = 0.1  # of the cutoff: counts on one level are not taken to be more alike than that
+_LEAST = 1e-300  # in place of 0, where it divides
+_DISTINCT = 1e-9  # shares of a level that differ by less than that part have no line through them
 _SMALLEST_RATE, _LARGEST_RATE, _LARGEST_CUTOFF = 2.0**-50, 700.0, 2.0**61
 
 
@@ -45,13 +50,21 @@ class Estimates:
     means: Array
     variances: Array
 
-    def with_prior(self, mean: float, variance: float) -> Estimates:
-        """Return the estimates drawn towards a common mean."""
-        trust = variance / (variance + self.variances)
-        return Estimates(trust * self.means + (1 - trust) * mean, trust * self.variances)
+    def with_prior(self, prior: Estimates) -> Estimates:
+        """Return the estimates drawn towards what was expected."""
+        trust = prior.variances / (prior.variances + self.variances)
+        return Estimates(trust * self.means + (1 - trust) * prior.means, trust * self.variances)
 
 
-@dataclass(frozen=True, eq=False)
+class Trend(NamedTuple):
+    """What an absent child has: start + slope * an even share; and the variance around that."""
+
+    start: float
+    slope: float
+    variance: float
+
+
+@dataclass(eq=False)
 class Level:
     """The kept nodes of one level, in the order of their prefixes, by what was published of them."""
 
@@ -59,10 +72,15 @@ class Level:
     parents: NDArray[np.intp]  # their places in the level above
     counts: Array
     cells: Array
-    below: Level | None
     child_cells: float  # of a whole child
     noise: float  # the variance of the noise
     cutoff: float
+    above: Level | None
+    below: Level | None = field(default=None, init=False)  # set as soon as it is made
+
+    def __post_init__(self) -> None:
+        if self.above is not None:
+            self.above.below = self
 
     def sums(self, values: Array) -> Array:
         """Add up what the kept children of each node have."""
@@ -84,62 +102,111 @@ class Level:
         """How many whole children that makes."""
         return self.absent_cells / self.child_cells
 
-    @cached_property
-    def absent_child(self) -> tuple[float, float]:
-        """The mean and the variance of the count of an absent child."""
-        some = np.flatnonzero(self.absent > 0)
-        if self.below is None or not some.size:
-            return 0.0, self.cutoff**2
-        # Noise lifts many of the kept children: what they are estimated to have counts, not what they show.
-        rest = (self.counts - self.sums(self.children.means))[some]
-        noise = (self.noise + self.sums(self.children.variances))[some]
-        number = float(self.absent[some].sum())
-        mean = min(max(float(rest.sum()) / number, 0.0), self.cutoff)
-        variance = float(((rest - self.absent[some] * mean) ** 2 - noise).sum()) / number
-        return mean, min(max(variance, (ALIKE * self.cutoff) ** 2), self.cutoff**2)
+    @property
+    def _noisy(self) -> Estimates:
+        return Estimates(self.counts, np.full(self.cells.size, self.noise))
 
     @cached_property
-    def estimates(self) -> Estimates:
-        """The counts of nodes, by all that is known of them and from below."""
-        if self.below is None:
-            return Estimates(self.counts, np.full(self.cells.size, self.noise))
-        mean, variance = self.absent_child
-        expected = self.sums(self.children.means) + self.absent * mean
-        spread = self.sums(self.children.variances) + self.absent * variance
-        trust = spread / (spread + self.noise)
-        return Estimates(trust * self.counts + (1 - trust) * expected, trust * self.noise)
+    def shares(self) -> Array:
+        """An even share of the first guess of each node, for a whole child: above 0."""
+        guess = self._noisy if self.above is None else self._noisy.with_prior(self.above.expected)
+        return np.maximum(guess.means, ALIKE * self.cutoff) * (self.child_cells / self.cells)
+
+    @cached_property
+    def _even(self) -> Array:
+        """The even shares of kept children, by their sizes."""
+        assert self.below is not None
+        return self.shares[self.below.parents] * (self.below.cells / self.child_cells)
+
+    @cached_property
+    def spread(self) -> float:
+        """The variance of kept children around even shares, as a multiple of the share."""
+        assert self.below is not None
+        coarser = inf if self.above is None else self.above.spread
+        counts, noise = self.below.counts, self.below.noise
+        if not counts.size:
+            return coarser
+        squares = float(((counts - self._even) ** 2 - noise).sum())
+        seen = max(squares, (ALIKE * self.cutoff) ** 2 * counts.size) / float(self._even.sum())
+        if seen <= coarser:
+            return seen
+        # Counts that noise has lifted over the cutoff lie above it by the same mean, whatever is under them:
+        # they tell nothing of spreads. As far as kept ones may be such, the spread is that of larger nodes.
+        usual = sqrt(noise / 2)
+        lifted = usual / max(float(counts.mean()) - self.cutoff, usual)
+        return lifted * coarser + (1 - lifted) * seen
+
+    @property
+    def expected(self) -> Estimates:
+        """The kept children, before their own counts are looked at."""
+        return Estimates(self._even, self.spread * self._even)
 
     @cached_property
     def children(self) -> Estimates:
         """The kept children, one by one."""
         assert self.below is not None
-        return self.below.estimates.with_prior(*self._child())
+        return self.below.estimates.with_prior(self.expected)
 
-    def _child(self) -> tuple[float, float]:
-        """Return the mean of all children, and the variance of kept ones around it."""
-        assert self.below is not None
-        if not self.below.cells.size:
-            return 0.0, 1.0
-        mean = float(self.counts.sum()) / max(float(self.cells.sum()) / self.child_cells, 1.0)
-        around = float(((self.below.counts - mean) ** 2).mean()) - self.below.noise
-        return mean, max(around, (ALIKE * self.cutoff) ** 2)
+    @cached_property
+    def trend(self) -> Trend:
+        """What absent children have, by least squares."""
+        some = np.flatnonzero(self.absent > 0)
+        if self.below is None or not some.size:
+            return Trend(0.0, 0.0, self.cutoff**2)
+        # Noise lifts many of the kept children: what they are estimated to have counts, not what they show.
+        rest = (self.counts - self.sums(self.children.means))[some]
+        number, shares = self.absent[some], self.shares[some]
+        mean, usual = rest.sum() / number.sum(), (number * shares).sum() / number.sum()
+        apart = number * (shares - usual)
+        squares, slope = float((apart * shares).sum()), 0.0
+        if squares > _DISTINCT * float((number * shares**2).sum()):
+            slope = min(max(float(((rest - number * mean) * (shares - usual)).sum()) / squares, 0.0), 1.0)
+        start = float(mean - slope * usual)
+        if start < 0:
+            start, slope = 0.0, min(max(float(mean / usual), 0.0), 1.0)
+        start = min(start, self.cutoff)
+        noise = (self.noise + self.sums(self.children.variances))[some]
+        around = float(((rest - number * (start + slope * shares)) ** 2 - noise).sum()) / float(number.sum())
+        # What follows shares varies around them as kept children do; sums do not tell, being what shares are
+        # taken of. No counts from 0 to the cutoff vary by more than that times their mean.
+        around = max(around, slope * float(usual) * min(self.spread, self.cutoff))
+        return Trend(start, slope, min(max(around, (ALIKE * self.cutoff) ** 2), self.cutoff**2))
+
+    @property
+    def _followed(self) -> Array:
+        """Which part of each node's count its absent children follow."""
+        return self.trend.slope * (self.absent_cells / self.cells)
+
+    @cached_property
+    def estimates(self) -> Estimates:
+        """The counts of nodes, by their own noisy counts and all that is known from below."""
+        if self.below is None:
+            return self._noisy
+        told = self.sums(self.children.means) + self.absent * self.trend.start
+        spread = self.sums(self.children.variances) + self.absent * self.trend.variance
+        # Children tell of what does not follow from the node's own count.
+        new = 1 - self._followed
+        both = spread + new**2 * self.noise
+        return Estimates(
+            (spread * self.counts + new * self.noise * told) / both, self.noise * (spread / both)
+        )
 
     def shared(self, masses: Array) -> tuple[Array, Array]:
         """Return how nodes share their masses: what each kept child gets, and what each node keeps."""
         if self.below is None:
             return np.zeros(0), masses
-        parents, (mean, variance) = self.below.parents, self.absent_child
-        rest, spread = self.absent * mean, self.absent * variance
-        known = self.children
+        parents, known = self.below.parents, self.children
+        rest = self.absent * self.trend.start + self._followed * masses
+        spread = self.absent * self.trend.variance
         missing = masses - self.sums(known.means) - rest
-        each = missing / np.maximum(self.sums(known.variances) + spread, 1e-300)
+        each = missing / np.maximum(self.sums(known.variances) + spread, _LEAST)
         given = np.maximum(known.means + known.variances * each[parents], 0.0)
         own = np.maximum(rest + spread * each, 0.0)
         # Where all came out as 0, the mass is shared evenly, absent children first.
         none = self.sums(given) + own <= 0
         own = np.where(none & (self.absent > 0), 1.0, own)
         given = np.where((none & (self.absent <= 0))[parents], 1.0, given)
-        scale = masses / np.maximum(self.sums(given) + own, 1e-300)
+        scale = masses / np.maximum(self.sums(given) + own, _LEAST)
         return given * scale[parents], own * scale
 
 
@@ -171,28 +238,24 @@ def fitted(
     # Beyond these, a file that somebody made up would overflow; no release comes near them.
     rate, cutoff = float(min(max(rate, _SMALLEST_RATE), _LARGEST_RATE)), min(cutoff, _LARGEST_CUTOFF)
     edges = np.searchsorted(numbers, np.array([*tree.offsets, tree.nodes_total]))
-    prefixes = [
-        numbers[first:last] - offset
-        for (first, last), offset in zip(pairwise(edges), tree.offsets, strict=True)
-    ]
     levels: list[Level] = []
-    for level in reversed(range(tree.levels)):
-        own, parents = prefixes[level], np.zeros(prefixes[level].size, dtype=np.intp)
-        if level:
+    for level, (first, last) in enumerate(pairwise(edges)):
+        prefixes, above = numbers[first:last] - tree.offsets[level], levels[-1] if levels else None
+        parents = np.zeros(prefixes.size, dtype=np.intp)
+        if above is not None:
             step = tree.shifts[level - 1] - tree.shifts[level]
-            parents = np.searchsorted(prefixes[level - 1], own >> step)
-        below = levels[0] if levels else None
+            parents = np.searchsorted(above.prefixes, prefixes >> step)
         made = Level(
-            prefixes=own,
+            prefixes=prefixes,
             parents=parents,
-            counts=counts[edges[level] : edges[level + 1]].astype(np.float64),
-            cells=tree.cells_of(own, level),
-            below=below,
-            child_cells=1.0 if below is None else 2.0 ** tree.shifts[level + 1],
+            counts=counts[first:last].astype(np.float64),
+            cells=tree.cells_of(prefixes, level),
+            child_cells=2.0 ** tree.shifts[min(level + 1, tree.levels - 1)],
             noise=_variance(rate * tree.shares[level] / tree.shares[-1]),
             cutoff=cutoff,
+            above=above,
         )
-        levels.insert(0, made)
+        levels.append(made)
     masses, own_masses = [np.maximum(levels[0].estimates.means, 0.0)], []
     for each in levels:
         given, kept = each.shared(masses[-1])

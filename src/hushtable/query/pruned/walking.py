@@ -3,10 +3,12 @@ r"""Sums over the cells of questions, from a fitted tree, with their variances.
 A question covers a node wholly, not at all, or in part. Only nodes in part are walked into. Let a child c of
 such a node have the estimate z and variance v from below (`structures.fitting`), and let the answer within c
 be alpha T_c and a rest of variance R: 1 and 0 if it is covered, 0 and 0 if not; the covered share and the
-unevenness of an absent child, if that is covered in part. Given the count T of their parent, children vary
-around their shares of it, so that within the parent
+unevenness of an absent child, if that is covered in part. Given the count T of their parent, absent children
+follow it by f_c T, kept ones by 0, and all of them vary around their shares of the rest; so that within the
+parent
 
-    alpha = sum alpha_c v_c / sum v_c      R = sum R_c + sum alpha_c^2 v_c - (sum alpha_c v_c)^2 / sum v_c.
+    alpha = sum alpha_c f_c + (1 - sum f_c) sum alpha_c v_c / sum v_c
+    R = sum R_c + sum alpha_c^2 v_c - (sum alpha_c v_c)^2 / sum v_c.
 
 At the root, the variance of the answer is alpha^2 v + R. Where an absent child has its cells is not known:
 half of what it would be if they were all in one place is taken for its unevenness.
@@ -32,7 +34,8 @@ _UNEVEN = 0.5
 class _Step(NamedTuple):
     """The children of the nodes that groups cover in part, on one level."""
 
-    parents: Places  # places among the pairs of group and node that were walked into
+    nodes: Places  # the nodes of the pairs of group and node that were walked into, as places in their level
+    parents: Places  # places among these pairs
     shares: Array  # covered, from 0 to 1
     sizes: Array  # cells, as a part of a whole child's
     rows: Places  # their places in the level, -1 if they are not kept
@@ -91,17 +94,21 @@ def _step(
         same = below.prefixes.take(places, mode="clip") == prefixes
     found: NDArray[np.intp] = np.where(same, places, -1)
     inside = np.flatnonzero(same & (shares > 0) & (shares < 1))
-    return _Step(parents, shares, cells / above.child_cells, found, inside), owners
+    return _Step(rows, parents, shares, cells / above.child_cells, found, inside), owners
 
 
 def _climbed(above: Level, step: _Step, alpha: Array, rest: Array) -> tuple[Array, Array]:
     """Return what the answer within each parent is, from what it is within the children walked into."""
     kept = step.rows >= 0
-    mean, variance = above.absent_child
+    start, slope, variance = above.trend
+    means = (start + slope * above.shares[step.nodes])[step.parents]
+    follows = np.where(
+        kept, 0.0, slope * step.sizes * (above.child_cells / above.cells[step.nodes])[step.parents]
+    )
     variances = step.sizes * variance
     variances[kept] = above.children.variances[step.rows[kept]]
     shares = step.shares
-    uneven = _UNEVEN * step.sizes * (variance + mean**2) * shares * (1 - shares)
+    uneven = _UNEVEN * step.sizes * (variance + means**2) * shares * (1 - shares)
     rests, alphas = np.where(kept, 0.0, uneven), shares.copy()
     alphas[step.inside], rests[step.inside] = alpha, rest
     number = int(step.parents[-1]) + 1 if step.parents.size else 0
@@ -112,4 +119,4 @@ def _climbed(above: Level, step: _Step, alpha: Array, rest: Array) -> tuple[Arra
     together = np.maximum(sums(variances), 1e-300)
     shared = sums(alphas * variances)
     among = np.maximum(sums(alphas**2 * variances) - shared**2 / together, 0.0)
-    return shared / together, sums(rests) + among
+    return sums(alphas * follows) + (1 - sums(follows)) * shared / together, sums(rests) + among
