@@ -27,7 +27,7 @@ from hushtable.engines.counting import counted_rows
 from tests.domain import examples
 from tests.engines.reference import Counts, counts_of, distance, slow_counts
 from tests.engines.test_coding import ODD_TEXT, clocks, numbers
-from tests.harness.statistics import replay
+from tests.harness.statistics import replay, tries
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 
@@ -92,7 +92,7 @@ def check_levels(data: Any, domain: ht.Domain, levels: dict[str, str], **measure
     assert coarse == (finest if isinstance(finest, str) else added_up(finest, domain, levels))
 
 
-@settings(suppress_health_check=list(HealthCheck), max_examples=20)
+@settings(suppress_health_check=list(HealthCheck), max_examples=tries(20))
 @given(worlds())
 def test_arrow_columns_of_every_type(world: tuple[ht.Domain, dict[str, str], pa.Table]) -> None:
     domain, levels, table = world
@@ -146,7 +146,7 @@ def as_sqlite(table: pa.Table, path: Path) -> Path:
     return path / "rows.sqlite"
 
 
-@settings(suppress_health_check=list(HealthCheck), max_examples=6)
+@settings(suppress_health_check=list(HealthCheck), max_examples=tries(6))
 @given(world=worlds(text=True))
 @pytest.mark.parametrize("write", [as_parquet, as_csv, as_lines, as_duckdb, as_sqlite])
 def test_every_source(

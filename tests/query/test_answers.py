@@ -25,7 +25,7 @@ from hushtable.methods.settings import Method
 from hushtable.query.estimation.answers import Answering
 from hushtable.query.release import Release, open_release
 from hushtable.release.terms import Terms
-from tests.harness.statistics import ALARM, replay
+from tests.harness.statistics import ALARM, replay, tries
 from tests.query.drawn import draw, drawn
 from tests.release.examples import Rows, random_releases, terms, write
 
@@ -365,7 +365,7 @@ def test_a_release_without_a_noisy_total_cannot_be_corrected(tmp_path: Path) -> 
 
 
 @given(random_releases(), st.floats(0.001, 0.999))
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=tries(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_release_is_answered(tmp_path: Path, made: tuple[Terms, Rows], confidence: float) -> None:
     path = tmp_path / "r.parquet"
     assume(not len(made[1].counts) or (made[0].threshold or 0) < 1e150)  # whose square is a number

@@ -31,7 +31,7 @@ from hushtable.structures.lines import Line
 from hushtable.structures.nodes import PrunedSpace, node_space
 from hushtable.structures.settings import Tree
 from hushtable.summaries.summarize import draw_summary
-from tests.harness.statistics import draws, replay
+from tests.harness.statistics import draws, replay, tries
 from tests.query.drawn import Draw
 from tests.query.test_trees import domain_of, most
 from tests.release.examples import rows, tree_terms, write
@@ -247,7 +247,7 @@ def dense(world: World, *, rate: float, cutoff: float) -> Dense:
 
 
 @given(pruned(), st.data(), st.floats(0.02, 2), st.floats(1, 10**3))
-@settings(max_examples=200)
+@settings(max_examples=tries(200))
 def test_a_variance_is_that_of_the_whole_model(
     world: World, data: st.DataObject, rate: float, cutoff: float
 ) -> None:
