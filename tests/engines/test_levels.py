@@ -220,7 +220,11 @@ def test_the_look_of_the_owner_is_that_at_the_finest_level() -> None:
 
 @pytest.mark.skipif(not DATA.is_dir(), reason="needs the real data sets in ../shared/data (issue 4)")
 @pytest.mark.parametrize(
-    ("name", "book"), [("lodes_dc_main_2023", "dc_blocks_2020"), ("lodes_ri_main_2019", "ri_blocks_2010")]
+    ("name", "book"),
+    [
+        ("lodes_dc_main_2023", "dc_blocks_2020"),
+        pytest.param("lodes_ri_main_2019", "ri_blocks_2010", marks=pytest.mark.long),
+    ],
 )
 def test_commuters_between_tracts_are_those_between_blocks(name: str, book: str, tmp_path: Path) -> None:
     place = (

@@ -59,8 +59,18 @@ def hours(start: str, stop: str) -> Times:
     )
 
 
-@pytest.mark.parametrize("name", ["lodes_dc_main_2023", "lodes_ri_main_2019"])
-@pytest.mark.parametrize("digits", [15, 12, 11])
+@pytest.mark.parametrize(
+    ("name", "digits"),
+    [
+        ("lodes_dc_main_2023", 15),
+        ("lodes_dc_main_2023", 12),
+        ("lodes_ri_main_2019", 12),
+        ("lodes_ri_main_2019", 11),
+        # The same again, in the other state.
+        pytest.param("lodes_ri_main_2019", 15, marks=pytest.mark.long),
+        pytest.param("lodes_dc_main_2023", 11, marks=pytest.mark.long),
+    ],
+)
 def test_commuters_between_blocks_block_groups_and_tracts(name: str, digits: int) -> None:
     book = "dc_blocks_2020" if "dc" in name else "ri_blocks_2010"
     places = codes(book, digits)
@@ -128,7 +138,14 @@ def test_bay_area_worker_flows() -> None:
     )
 
 
-def test_flights_by_day_and_delay() -> None:
+@pytest.mark.parametrize(
+    "where",
+    [
+        pytest.param("date < DATE '2001-02-01'", id="january"),
+        pytest.param("true", id="all", marks=pytest.mark.long),  # three million rows
+    ],
+)
+def test_flights_by_day_and_delay(where: str) -> None:
     airports = texts(declared("flights_3m")["airports"])
     delay = Bins(start=Fraction(-60), stop=Fraction(255), step=Fraction(15))
     domain = domain_of(
@@ -136,13 +153,14 @@ def test_flights_by_day_and_delay() -> None:
     )
     path = DATA / "flights_3m.parquet"
 
-    table = ht.count(path, domain=domain)
+    table = ht.count(path, domain=domain, where=where)
 
     assert not differences(
         decoded(domain, table),
         "SELECT origin, destination, date::DATE, (floor(delay / 15) * 15)::BIGINT, count(*) "
-        f"FROM '{path}' WHERE delay >= -60 AND delay < 255 GROUP BY ALL",
+        f"FROM '{path}' WHERE delay >= -60 AND delay < 255 AND {where} GROUP BY ALL",
     )
+    assert table.counts.size > 100_000
 
 
 def test_new_york_flights() -> None:
