@@ -8,7 +8,7 @@ import pytest
 from tests.harness import statistics
 
 # A shared machine may stall any single example; the whole run has its own limit.
-hypothesis.settings.register_profile("hushtable", deadline=None)
+hypothesis.settings.register_profile("hushtable", deadline=None, max_examples=statistics.tries(100))
 hypothesis.settings.load_profile("hushtable")
 
 

@@ -22,6 +22,7 @@ from hushtable.release.record import Terms
 from tests.cli.commands import SCRIPT, run
 from tests.cli.terminals import run_on_terminal
 from tests.harness.interrupts import interrupted
+from tests.harness.statistics import tries
 from tests.release.examples import Rows, people, random_releases, rows, terms, write
 
 NUMBERS = ["estimate", "standard_error", "low", "high"]
@@ -441,7 +442,7 @@ def test_numbers_are_rounded_to_their_error(value: float, error: float, text: st
 
 
 @given(made=random_releases())
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=tries(8), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_the_rows_of_any_release_can_be_asked_for(made: tuple[Terms, Rows], release: Path) -> None:
     write(release, *made, overwrite=True)
 

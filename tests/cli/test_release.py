@@ -19,6 +19,7 @@ from hushtable.release.record import Terms
 from hushtable.structures.settings import Dyadic, Haar, Lifted, ProductDyadic
 from tests.cli.commands import run
 from tests.cli.terminals import run_on_terminal
+from tests.harness.statistics import tries
 from tests.release.examples import (
     METHODS,
     STRUCTURES,
@@ -377,7 +378,7 @@ def test_both_ends_of_a_range_are_shown_as_values(structure: Lifted, release: Pa
 
 
 @given(made=random_releases() | random_releases(random_tree_terms()))
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=tries(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_release_can_be_shown(made: tuple[Terms, Rows], release: Path) -> None:
     replaced(release, *made)
 

@@ -6,6 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import duckdb
+import pyarrow as pa
+
 from hushtable.domain.domain import Domain
 from hushtable.table.sparse import SparseTable
 
@@ -26,6 +29,27 @@ def counts_of(table: SparseTable) -> Counts:
     """Return the counts of a table by codes."""
     codes = table.space.unpack(table.keys).tolist()
     return {tuple(cell): int(count) for cell, count in zip(codes, table.counts, strict=True)}
+
+
+def decoded(domain: Domain, table: SparseTable) -> pa.Table:
+    """Return a counted table as values and counts."""
+    values = domain.decode(table.space.unpack(table.keys))
+    return values.append_column("count of the table", pa.array(table.counts))
+
+
+def differences(counted: pa.Table, sql: str) -> int:
+    """Return how many rows are in a counted table and not in the result of plain DuckDB, or the other way.
+
+    Rows that are there twice count twice. In SQL, because sets of a million Python tuples are slow.
+    """
+    with duckdb.connect() as connection:
+        connection.register("counted", counted)
+        connection.execute(f"CREATE TEMP TABLE expected AS {sql}")
+        (found,) = connection.sql(
+            "SELECT (SELECT count(*) FROM (FROM counted EXCEPT ALL FROM expected))"
+            " + (SELECT count(*) FROM (FROM expected EXCEPT ALL FROM counted))"
+        ).fetchall()
+    return int(found[0])
 
 
 def distance(one: Counts, other: Counts) -> int:

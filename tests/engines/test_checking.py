@@ -28,6 +28,7 @@ from hushtable.engines.counting import count
 from hushtable.engines.engine import LEAST_MEMORY
 from hushtable.errors import BadData, BadNumber, BadQuery
 from tests.domain.examples import attributes
+from tests.harness.statistics import tries
 
 CANARY = "Zyx-Canary-4711"
 FATES = ("inside", "missing", "unreadable", "below", "above")
@@ -144,7 +145,7 @@ def test_memory_is_an_amount(tmp_path: Path) -> None:
 VALUES = st.none() | st.sampled_from(["0", "7", "-3", "1e9", "x", "a", "", "2024-01-01", CANARY]) | st.text()
 
 
-@settings(max_examples=30)
+@settings(max_examples=tries(30))
 @given(data=st.data())
 def test_fates_are_those_of_the_slow_reference(data: st.DataObject) -> None:
     domain = Domain(attributes=(data.draw(attributes("x")), data.draw(attributes("y"))))
@@ -177,7 +178,7 @@ ROWS_OF_UNITS = st.lists(
 )
 
 
-@settings(max_examples=15)
+@settings(max_examples=tries(15))
 @given(rows=ROWS_OF_UNITS, max_rows=st.integers(1, 4))
 def test_rows_counted_are_those_that_are_counted(rows: list[tuple[Any, Any]], max_rows: int) -> None:
     table = pa.table(

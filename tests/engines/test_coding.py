@@ -19,6 +19,7 @@ import hushtable as ht
 from hushtable.domain.attributes import Attribute, Bins, Categories, Edges, Integers, Kind, Times
 from tests.domain.examples import attributes
 from tests.engines.reference import counts_of, slow_counts
+from tests.harness.statistics import tries
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
 ODD_TEXT = st.sampled_from(
@@ -151,7 +152,7 @@ def test_arrow_columns_of_every_type_are_counted_as_the_reference_places_them(
     assert counts_of(ht.count(table, domain=domain)) == slow_counts(domain, rows_of(table))
 
 
-@settings(suppress_health_check=list(HealthCheck), max_examples=40)
+@settings(suppress_health_check=list(HealthCheck), max_examples=tries(40))
 @given(tables())
 def test_a_parquet_file_is_counted_as_its_rows(
     tmp_path_factory: pytest.TempPathFactory, world: tuple[ht.Domain, pa.Table]
@@ -163,7 +164,7 @@ def test_a_parquet_file_is_counted_as_its_rows(
     assert counts_of(ht.count(path, domain=domain)) == slow_counts(domain, rows_of(pq.read_table(path)))
 
 
-@settings(suppress_health_check=list(HealthCheck), max_examples=40)
+@settings(suppress_health_check=list(HealthCheck), max_examples=tries(40))
 @given(tables(text=True))
 def test_a_csv_file_is_counted_as_its_texts(
     tmp_path_factory: pytest.TempPathFactory, world: tuple[ht.Domain, pa.Table]
@@ -182,7 +183,7 @@ def test_a_csv_file_is_counted_as_its_texts(
     assert counts_of(ht.count(path, domain=domain)) == slow_counts(domain, rows)
 
 
-@settings(suppress_health_check=list(HealthCheck), max_examples=40)
+@settings(suppress_health_check=list(HealthCheck), max_examples=tries(40))
 @given(tables(text=True))
 def test_json_lines_are_counted_as_their_values(
     tmp_path_factory: pytest.TempPathFactory, world: tuple[ht.Domain, pa.Table]

@@ -26,6 +26,7 @@ from hushtable.domain.syntax import domain_of
 from hushtable.engines.checking import check_rows
 from hushtable.engines.drafting import MOST_CATEGORIES, draft_domain
 from hushtable.errors import BadData
+from tests.harness.statistics import tries
 
 DAY = datetime(2024, 3, 5)
 PEOPLE = pa.table(
@@ -188,7 +189,7 @@ def test_the_first_rows_alone(tmp_path: Path) -> None:
 whole = st.integers(-(2**63), 2**63 - 1) | st.integers(-1000, 1000)
 
 
-@settings(max_examples=15)
+@settings(max_examples=tries(15))
 @given(st.lists(st.none() | whole, min_size=1, max_size=8))
 def test_whole_numbers_lie_inside(values: list[int | None]) -> None:
     values_there = [value for value in values if value is not None]
@@ -203,7 +204,7 @@ def test_whole_numbers_lie_inside(values: list[int | None]) -> None:
 finite = st.floats(-1e12, 1e12, allow_subnormal=False) | st.sampled_from([0.1, 0.3, 0.7, 1e-9, -0.3])
 
 
-@settings(max_examples=30)
+@settings(max_examples=tries(30))
 @given(st.lists(st.none() | finite, min_size=1, max_size=8))
 def test_numbers_lie_inside_bins(values: list[float | None]) -> None:
     there = [value for value in values if value is not None]
@@ -241,7 +242,7 @@ def test_integers_are_rounded_outward(values: list[int], integers: tuple[int, in
     assert only_kind(values) == Integers(low=integers[0], high=integers[1])
 
 
-@settings(max_examples=15)
+@settings(max_examples=tries(15))
 @given(st.lists(st.none() | st.datetimes(datetime(1, 1, 1), datetime(9998, 1, 1)), min_size=1, max_size=6))
 def test_times_lie_inside(values: list[datetime | None]) -> None:
     found = only_kind(values, pa.timestamp("us"))
@@ -281,7 +282,7 @@ def test_instants_ask_for_a_time_zone(tmp_path: Path) -> None:
     assert not any("Europe/Berlin" in draft_domain(data) for data in clocks)
 
 
-@settings(max_examples=15)
+@settings(max_examples=tries(15))
 @given(st.lists(st.none() | st.text(max_size=5), min_size=1, max_size=8))
 def test_text_lies_inside(values: list[str | None]) -> None:
     only_kind(values, pa.string())

@@ -121,18 +121,24 @@ with counted_rows(
 """
 
 
-@pytest.mark.parametrize("kind", ["rows", "unit"])
-def test_nothing_remains_of_a_process_that_was_killed(kind: str, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def many_rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Four million rows of people."""
     generator = np.random.default_rng(1)
     rows = 4_000_000
     table = pa.table(
         {name: generator.integers(0, 10**6, rows).astype(np.int32) for name in ("x", "y", "person")}
     )
-    path = tmp_path / "rows.parquet"
+    path = tmp_path_factory.mktemp("many") / "rows.parquet"
     pq.write_table(table, path)
+    return path
+
+
+@pytest.mark.parametrize("kind", ["rows", "unit"])
+def test_nothing_remains_of_a_process_that_was_killed(kind: str, many_rows: Path, tmp_path: Path) -> None:
     for wait in (0.4, 1.0, None):
         process = subprocess.Popen(
-            [sys.executable, "-c", KILLED, str(path), kind],
+            [sys.executable, "-c", KILLED, str(many_rows), kind],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

@@ -11,7 +11,7 @@ from hushtable.exact.laws import TwoSidedGeometric, one_sided_geometric
 from hushtable.noise import one_sided_geometric as draw_one_sided
 from hushtable.noise import signs, two_sided_geometric
 from tests.harness.scripted import Scripted, outcomes
-from tests.harness.statistics import ALARM, chernoff, fits, from_masses, law_at, replay
+from tests.harness.statistics import ALARM, FloatLaw, chernoff, fits, from_masses, law_at, replay
 
 LAW = law_at(TwoSidedGeometric, Fraction(1))
 
@@ -41,6 +41,32 @@ def test_fits_catches_a_sampler_that_never_returns_one_value() -> None:
     draws[draws == 2] = 1
 
     assert fits(draws, LAW) < ALARM
+
+
+def test_fits_compares_some_of_very_many_values() -> None:
+    # 20,000 draws of nearly as many values: enough of them are looked at to see a shift by 6 % of the scale.
+    rate = Fraction(1, 10**6)
+    draws = two_sided_geometric(rate, replay(7), count=20_000)
+    law, wrong = law_at(TwoSidedGeometric, rate), law_at(TwoSidedGeometric, rate * Fraction(4, 5))
+
+    assert np.unique(draws).size > 19_000
+    assert fits(draws, law) > ALARM
+    assert fits(draws + 60_000, law) < ALARM
+    assert fits(draws, wrong) < ALARM
+
+
+def test_fits_looks_at_a_value_that_many_draws_share() -> None:
+    # 1,500 single values and one that a tenth of the draws share, anywhere among them.
+    law = from_masses({x: Fraction(1, 3_000) for x in range(3_000)})
+    draws = np.random.default_rng(8).integers(0, 3_000, size=3_000)
+    for at in (0, 1_234, 2_999):
+        draws[:300] = at
+        single = FloatLaw(lambda x: 0.0, law.cdf, 0, 2_999)  # no value is likely: only the curve can tell
+
+        assert np.unique(draws).size > 1_500
+        assert fits(draws, single) < 1e-4
+    draws[:300] = np.random.default_rng(9).integers(0, 3_000, size=300)
+    assert fits(draws, single) > 0.01
 
 
 def test_fits_catches_a_value_outside_the_support() -> None:

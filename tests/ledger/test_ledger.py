@@ -33,6 +33,7 @@ import hushtable as ht
 from hushtable.errors import BadLedger, BadNumber, BudgetExceeded
 from hushtable.ledger import storage
 from hushtable.ledger.ledger import Ledger
+from tests.harness.statistics import tries
 
 ROUNDS = 40  # of one to three kills each
 NOBODY = 65534
@@ -217,7 +218,7 @@ ACTS = st.one_of(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=tries(60))
 @given(budget=st.fractions("1/60", 2, max_denominator=60), acts=st.lists(ACTS, max_size=12))
 def test_a_ledger_does_as_a_list_would(budget: Fraction, acts: list[tuple[str, Any]]) -> None:
     model: list[tuple[Fraction, str | None]] = []

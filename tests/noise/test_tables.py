@@ -77,14 +77,24 @@ CASES = [
 ]
 
 
+def sampler_of(pieces: tuple[Piece, ...] | None, rate: Fraction) -> IntegerSampler:
+    """Return a sampler that no test changes: built once for all examples of a law."""
+    return blocks.integer_sampler(pieces, rate)
+
+
 def family_of(pieces: tuple[Piece, ...] | None) -> LawFamily:
     return TwoSidedGeometric if pieces is None else partial(WeightedGeometric, pieces)
 
 
+@cache
+def law_of(pieces: tuple[Piece, ...] | None, rate: Fraction) -> Law:
+    return near(family_of(pieces), rate)
+
+
 @pytest.mark.parametrize(("pieces", "rate"), CASES)
 def test_cuts_are_the_floors_of_the_law(pieces: tuple[Piece, ...] | None, rate: Fraction) -> None:
-    sampler = IntegerSampler(pieces, rate)
-    law = near(family_of(pieces), rate)
+    sampler = sampler_of(pieces, rate)
+    law = law_of(pieces, rate)
     table = sampler._table
 
     expected = [floor(law.cdf(edge) * WORD) for edge in table._edges]
@@ -97,8 +107,9 @@ def test_cuts_are_the_floors_of_the_law(pieces: tuple[Piece, ...] | None, rate: 
 def test_every_draw_is_the_inverse_of_its_bits(
     pieces: tuple[Piece, ...] | None, rate: Fraction, data: st.DataObject
 ) -> None:
-    law = near(family_of(pieces), rate)
-    cuts = IntegerSampler(pieces, rate)._table._cuts.tolist()
+    law = law_of(pieces, rate)
+    sampler = sampler_of(pieces, rate)
+    cuts = sampler._table._cuts.tolist()
     anywhere = st.integers(0, WORD - 1)
     near_a_cut = st.builds(
         lambda cut, off: min(max(cut + off, 0), WORD - 1), st.sampled_from([*cuts, 0]), st.integers(-1, 1)
@@ -107,7 +118,7 @@ def test_every_draw_is_the_inverse_of_its_bits(
     later = data.draw(st.integers(1, (1 << 256) - 1) | st.sampled_from([1, (1 << 256) - 1]))
     uniform = Fraction(word << 256 | later, 1 << 320)
 
-    (drawn,) = IntegerSampler(pieces, rate).draw(script(uniform), count=1)
+    (drawn,) = sampler.draw(script(uniform), count=1)
 
     assert drawn == first_above(law, uniform, int(drawn))
 
@@ -118,8 +129,8 @@ def test_refinement_decides_a_tie(
     pieces: tuple[Piece, ...] | None, rate: Fraction, agreeing_words: int
 ) -> None:
     # U is cut from F(edge) itself, so its first words agree with the cut, and differs only after them.
-    sampler = IntegerSampler(pieces, rate)
-    law = near(family_of(pieces), rate)
+    sampler = sampler_of(pieces, rate)
+    law = law_of(pieces, rate)
     edges = sampler._table._edges
     for edge in (edges[0], edges[len(edges) // 2], edges[-1]):
         scale = 1 << (64 * agreeing_words)
@@ -140,8 +151,8 @@ def test_many_draws_at_once_each_follow_their_own_bits(
     pieces: tuple[Piece, ...] | None, rate: Fraction
 ) -> None:
     # Draws that the guide settles, draws that are searched, ties and open ends, all mixed in one call.
-    sampler = IntegerSampler(pieces, rate)
-    law = near(family_of(pieces), rate)
+    sampler = sampler_of(pieces, rate)
+    law = law_of(pieces, rate)
     table = sampler._table
     cuts = table._cuts.tolist()
     words = [

@@ -8,7 +8,7 @@ from fractions import Fraction
 from itertools import pairwise
 from math import isfinite, log
 from pathlib import Path
-from time import perf_counter
+from time import process_time
 from typing import Any
 
 import numpy as np
@@ -154,10 +154,10 @@ def test_levels_make_larger_cells(tmp_path: Path) -> None:
 @pytest.mark.parametrize("epsilon", ["0.001", 50])
 @pytest.mark.parametrize(("size", "total_share"), [(1, "1/50"), (100_000, "1/50"), (1, 0)])
 def test_numbers_stay_sane(attributes: int, epsilon: Any, size: int, total_share: Any) -> None:
-    started = perf_counter()
+    started = process_time()  # others may keep the machine busy
     found = paper(domain=cells(attributes=attributes), epsilon=epsilon, size=size, total_share=total_share)
 
-    assert perf_counter() - started < 2  # a fifth of a second on an idle machine
+    assert process_time() - started < 2  # a fifth of a second on an idle machine
     assert found.cells_total == 10 ** (6 * attributes)
     for each in found.predictions:
         numbers = [each.rows_real, each.rows_noise, each.suppressed, each.bytes, *each.errors.values()]

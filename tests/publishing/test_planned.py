@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,7 @@ def rows() -> pa.Table:
     return pa.table({"home": np.repeat(np.arange(900) * 7, COUNTS)})
 
 
+@cache  # a plan is a value, and the same settings give the same one
 def planned(**settings: Any) -> Plan:
     chosen: dict[str, Any] = {"epsilon": "1/2", "size": 500, "profile": PROFILE}
     return ht.plan(DOMAIN, **chosen | settings)

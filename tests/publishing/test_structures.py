@@ -82,12 +82,13 @@ def test_nodes_hold_the_sums_of_their_cells(structure: Structure, tmp_path: Path
     table = rows()
     codes = np.stack([table["home"].to_numpy(), table["age"].to_numpy()], axis=1)
     positions = [axis.line.positions(codes) for axis in nodes.axes]
-    levels = [axis.tree.level_of(column) for axis, column in zip(nodes.axes, release.codes.T, strict=True)]
+    own = list(zip(nodes.axes, release.codes.T, strict=True))
+    levels = [axis.tree.level_of(column) for axis, column in own]
+    ends = [(axis.tree.firsts(column).tolist(), axis.tree.lasts(column).tolist()) for axis, column in own]
     for row, count in enumerate(release.counts.tolist()):
         inside = np.ones(len(codes), dtype=np.int64)
         for number, axis in enumerate(nodes.axes):
-            code = release.codes[row : row + 1, number]
-            first, last = int(axis.tree.firsts(code)[0]), int(axis.tree.lasts(code)[0])
+            first, last = (edges[row] for edges in ends[number])
             inside *= (positions[number] >= first) & (positions[number] <= last)
             if isinstance(structure, ht.Haar) and levels[number][row]:
                 middle = first + axis.tree.widths[levels[number][row]] // 2

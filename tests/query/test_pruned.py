@@ -31,7 +31,7 @@ from hushtable.structures.lines import Line
 from hushtable.structures.nodes import PrunedSpace, node_space
 from hushtable.structures.settings import Tree
 from hushtable.summaries.summarize import draw_summary
-from tests.harness.statistics import draws, replay
+from tests.harness.statistics import draws, replay, tries
 from tests.query.drawn import Draw
 from tests.query.test_trees import domain_of, most
 from tests.release.examples import rows, tree_terms, write
@@ -268,7 +268,7 @@ def dense(world: World, *, rate: float, cutoff: float) -> Dense:
 
 
 @given(pruned(), st.data(), st.floats(0.02, 2), st.floats(1, 10**3))
-@settings(max_examples=200)
+@settings(max_examples=tries(200))
 def test_a_variance_is_that_of_the_whole_model(
     world: World, data: st.DataObject, rate: float, cutoff: float
 ) -> None:
@@ -380,7 +380,7 @@ def test_groups_are_many_totals(structure: Tree, tmp_path: Path) -> None:
         for where in (None, "a < 7 AND b >= 2", "a IN (1, 5, 6)"):
             found = release.by(names, where=where)
             assert found.num_rows
-            for row in found.to_pylist():
+            for row in found.to_pylist()[:: len(names) ** 2]:
                 condition = " AND ".join(
                     [f"{name} = {row[name]}" for name in names] + ([where] if where else [])
                 )

@@ -18,6 +18,7 @@ import hushtable as ht
 from hushtable.domain.attributes import Attribute, Bins, Categories, Edges, Integers, Kind, Times
 from hushtable.query.cells import expressions
 from hushtable.query.cells.conditions import selected
+from tests.harness.statistics import tries
 from tests.query.enumerated import all_codes, cells_where, group_counts, in_columns
 
 KINDS: dict[str, Kind] = {
@@ -134,7 +135,7 @@ def check(data: st.DataObject) -> None:
     assert selection.cells_of_groups(places).tolist() == group_counts(domain, cells, places)
 
 
-@settings(max_examples=60)
+@settings(max_examples=tries(60))
 @given(st.data())
 def test_conditions_select_what_duckdb_selects_among_all_cells(data: st.DataObject) -> None:
     check(data)

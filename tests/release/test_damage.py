@@ -19,6 +19,7 @@ from hushtable.release import checksum
 from hushtable.release.footer import entries_of
 from hushtable.release.layout import rows_of, schema_of
 from hushtable.structures.settings import Dyadic, ProductDyadic
+from tests.harness.statistics import LONG, tries
 from tests.release.examples import all_nodes, people, terms, tree_terms, write
 
 
@@ -39,7 +40,9 @@ def read_all(path: Path) -> None:
 
 def test_every_changed_byte_is_noticed(whole: bytes, tmp_path: Path) -> None:
     path = tmp_path / "x.parquet"
-    for place in range(len(whole)):
+    # Each third, which meets every bit of a byte; all of them in `make test-long`, and all at both ends.
+    inner = range(16, len(whole) - 64, 1 if LONG else 3)
+    for place in (*range(16), *inner, *range(len(whole) - 64, len(whole))):
         changed = bytearray(whole)
         changed[place] ^= 1 << place % 8
         path.write_bytes(changed)
@@ -73,7 +76,7 @@ def test_larger_damage_is_noticed(data: st.DataObject, whole: bytes) -> None:
 
 
 @given(data=st.data())
-@settings(max_examples=300)
+@settings(max_examples=tries(300))
 def test_a_forged_checksum_gives_values_or_one_error(data: st.DataObject, whole: bytes) -> None:
     # Whoever changes a file on purpose can compute the checksums anew; then Parquet's reader meets the bytes.
     changed = bytearray(whole)

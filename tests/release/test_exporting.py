@@ -21,6 +21,7 @@ from hushtable.domain.attributes import Attribute, Categories, Integers
 from hushtable.release.exporting import export_release, labelled
 from hushtable.release.record import Terms
 from hushtable.structures.settings import Dyadic, Lifted, ProductDyadic
+from tests.harness.statistics import tries
 from tests.release.examples import (
     Rows,
     all_nodes,
@@ -212,7 +213,7 @@ def test_both_ends_of_a_node_have_labels(structure: Lifted, text: str, tmp_path:
 
 
 @given(release=random_releases() | random_releases(random_tree_terms()))
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=tries(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_release_comes_through(release: tuple[Terms, Rows], tmp_path: Path) -> None:
     opened = written(tmp_path, *release)
     expected = labelled(opened).to_pylist()

@@ -22,6 +22,7 @@ from hushtable.release import footer
 from hushtable.release.footer import entries_of, terms_of
 from hushtable.release.record import Terms
 from hushtable.structures.settings import Cells, Dyadic, Haar, Hierarchy, ProductDyadic, Tree
+from tests.harness.statistics import tries
 from tests.release.examples import (
     PLAN,
     PRUNED,
@@ -474,7 +475,7 @@ json_values = st.recursive(
     data=st.data(),
     made=st.sampled_from([terms(), terms(plan=PLAN), *map(tree_terms, (*STRUCTURES, *PRUNED))]),
 )
-@settings(max_examples=400)
+@settings(max_examples=tries(400))
 def test_any_change_is_refused_or_read(data: st.DataObject, made: Terms) -> None:
     said = document(made)
     place: Any = said

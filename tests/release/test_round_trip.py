@@ -23,6 +23,7 @@ from hushtable.release import coding
 from hushtable.release.intervals import intervals_of
 from hushtable.release.record import Terms
 from hushtable.structures.settings import Lifted, Tree
+from tests.harness.statistics import tries
 from tests.release.examples import (
     MEASURES,
     METHODS,
@@ -58,13 +59,13 @@ def opened_again(made: Terms, given: Rows) -> None:
 
 
 @given(release=random_releases())
-@settings(max_examples=150)
+@settings(max_examples=tries(150))
 def test_any_release(release: tuple[Terms, Rows]) -> None:
     opened_again(*release)
 
 
 @given(release=random_releases(random_tree_terms()))
-@settings(max_examples=150)
+@settings(max_examples=tries(150))
 def test_any_tree(release: tuple[Terms, Rows]) -> None:
     opened_again(*release)
 

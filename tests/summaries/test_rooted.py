@@ -277,7 +277,7 @@ def test_small_trees_have_their_law(
     counts: list[int], method: ht.Filter, law: Callable[[Fraction], FloatLaw], way: str
 ) -> None:
     entropy, sample = replay(840), []
-    for _ in range(runs(1500)):
+    for _ in range(runs(500)):
         if way == "shortcut":
             kept: list[int] = drawn(counts, method, entropy).codes[:, 0].tolist()
         else:

@@ -18,7 +18,7 @@ from hushtable.methods.settings import Method
 from hushtable.noise import BitSource, KeyStream, two_sided_geometric
 from hushtable.summaries import candidates
 from hushtable.summaries.summarize import draw_summary
-from tests.harness.statistics import replay
+from tests.harness.statistics import replay, tries
 
 METHODS: list[Method] = [
     ht.Everything(),
@@ -115,7 +115,7 @@ def test_domains_beyond_64_bits(shape: list[int], method: Method) -> None:
         assert {tuple(c) for c in summary.codes.tolist()} <= {tuple(c) for c in codes.tolist()}
 
 
-@settings(max_examples=40)
+@settings(max_examples=tries(40))
 @given(
     st.lists(st.integers(1, 9), min_size=1, max_size=4),
     st.sampled_from(METHODS),

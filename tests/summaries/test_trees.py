@@ -19,7 +19,7 @@ from hushtable.summaries.summarize import acceptance_of, draw_summary, summarize
 from hushtable.summaries.summary import Summary
 from hushtable.table import lifting
 from hushtable.table.lifting import lifted
-from tests.harness.statistics import ALARM, fits, follows, replay, runs
+from tests.harness.statistics import ALARM, fits, follows, replay, runs, tries
 from tests.structures.naive import Cell, naive_values
 from tests.summaries.test_laws import ABSENT, LESS, MORE, cell_law, curve_follows, fits_curve
 from tests.summaries.worlds import long_way, threshold_cdf
@@ -72,7 +72,7 @@ def test_every_node_shows_its_law(
     values, total, entropy = values_in_line(nodes, counts), nodes.nodes_total, replay(820)
     rule = acceptance_of(method, cells_total=total, rate=RATE)  # type: ignore[arg-type]
     shown: dict[int, list[int]] = {place: [] for place in range(total)}
-    for _ in range(runs(400 if way == "shortcut" else 150)):
+    for _ in range(runs(160 if way == "shortcut" else 150)):
         if way == "shortcut":
             rows = rows_in_line(drawn(*world, method, entropy))
         else:
@@ -80,7 +80,7 @@ def test_every_node_shows_its_law(
         assert rows.keys() <= shown.keys()
         for place, seen in shown.items():
             seen.append(rows.get(place, ABSENT))
-    empty = [value for place, seen in shown.items() if place not in values for value in seen]
+    empty = np.array([value for place, seen in shown.items() if place not in values for value in seen])
 
     assert follows(empty, cell_law(0, rule, RATE)) > ALARM
     if way == "shortcut":
@@ -100,7 +100,7 @@ def test_the_threshold_of_a_priority_sample_has_its_law(
     nodes = nodes_over(structure, shape, places=range(len(shape)))
     values, total, entropy = values_in_line(nodes, counts), nodes.nodes_total, replay(821)
     plain = Acceptance(cutoff=getattr(method, "cutoff", None))
-    sample = [float(drawn(*world, method, entropy).threshold or 0) for _ in range(runs(400))]
+    sample = [float(drawn(*world, method, entropy).threshold or 0) for _ in range(runs(150))]
 
     assert curve_follows(sample, threshold_cdf(values, total, method.size, plain, RATE)) > ALARM
     assert fits_curve(sample, threshold_cdf(values, total, method.size, plain, RATE / 3)) < ALARM
@@ -118,7 +118,7 @@ def test_many_slices_have_the_law_of_one(slices: int, monkeypatch: pytest.Monkey
     parts = lifted(table, nodes)
     assert len(parts) >= slices
     sample, placed = [], np.zeros(nodes.nodes_total)
-    for _ in range(runs(300)):
+    for _ in range(runs(200)):
         summary = summarize_slices(
             parts, nodes.space, ht.Priority(size=size), epsilon=RATE, sensitivity=Fraction(1), entropy=entropy
         )
@@ -158,7 +158,7 @@ METHODS: list[Method] = [
 ]
 
 
-@settings(max_examples=60)
+@settings(max_examples=tries(60))
 @given(
     st.sampled_from([ht.Dyadic(), ht.Haar(), ht.ProductDyadic(), "dyadic", "haar", "product-dyadic", None]),
     st.tuples(st.integers(1, 9), st.integers(1, 9)),

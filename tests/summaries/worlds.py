@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,6 +77,7 @@ def long_way(
             return laborious.accepted_cells(noisy, rule, entropy), float(rule.threshold or 0)
 
 
+@cache
 def noise_masses(rate: Fraction) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     values = np.arange(-REACH, REACH + 1)
     a = np.exp(-float(rate))

@@ -16,6 +16,7 @@ from hushtable.structures.settings import Lifted
 from hushtable.table import lifting
 from hushtable.table.lifting import lifted
 from hushtable.table.slices import Slice
+from tests.harness.statistics import tries
 from tests.structures.naive import Cell, naive_values
 
 MOST = 1 << 60
@@ -64,7 +65,7 @@ def worlds(draw: st.DrawFn) -> tuple[Lifted, tuple[int, ...], list[int], dict[Ce
 
 
 @pytest.mark.usefixtures("_small_slices")
-@settings(max_examples=60)
+@settings(max_examples=tries(60))
 @given(worlds())
 def test_nodes_have_the_sums_of_their_cells(
     world: tuple[Lifted, tuple[int, ...], list[int], dict[Cell, int]],

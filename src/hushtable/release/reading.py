@@ -50,7 +50,10 @@ def read_rows(path: Path, head: Head) -> pa.Table:
         if check_footer(file) != head.footer:
             raise BadRelease("it is not the file any more that was opened", "Open it again.")
         check_rows(file, head.footer)
-        return _parquet(file).read().replace_schema_metadata(None)
+        rows = _parquet(file).read().replace_schema_metadata(None)
+        if rows.num_rows != head.rows:
+            raise BadRelease("it does not have as many rows as it says", "Ask who made it.")
+        return rows
 
 
 @contextmanager
