@@ -1,0 +1,200 @@
+"""One look for all figures.
+
+Promise: a method has the same colour and marker wherever it is drawn; colours are those of Okabe and Ito,
+which all eyes tell apart, and markers and lines tell them apart in print. Error bars are two standard errors.
+The same numbers give the same files: no dates, and ids that depend on nothing but the drawing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from paper.measuring import SURE, Measured
+
+_BLACK, _ORANGE, _SKY, _GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
+_BLUE, _RED, _PINK, _GREY, _BROWN = "#0072B2", "#D55E00", "#CC79A7", "#7F7F7F", "#8C5A2B"
+
+_STYLE: Any = {
+    "font.size": 9,
+    "axes.titlesize": 10,
+    "axes.grid": True,
+    "grid.alpha": 0.3,
+    "grid.linewidth": 0.5,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "legend.fontsize": 8,
+    "legend.frameon": False,
+    "lines.linewidth": 1.3,
+    "lines.markersize": 4.5,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "hushtable",
+    "figure.constrained_layout.use": True,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How a method is drawn."""
+
+    colour: str
+    marker: str
+    line: str = "-"
+
+
+LOOKS: dict[str, Look] = {
+    "geometric": Look(_BLACK, "s"),
+    "geometric, NumPy": Look(_GREY, "s", "--"),
+    "geometric, dyadic": Look(_BLACK, "s", "--"),
+    "filter": Look(_BLUE, "o"),
+    "filter, one-sided": Look(_SKY, "v"),
+    "filter, consistent": Look(_BLUE, "o", "--"),
+    "filter, with noisy total": Look(_BLUE, "o", ":"),
+    "priority": Look(_ORANGE, "^"),
+    "threshold": Look(_BROWN, "x"),
+    "filter-threshold": Look(_BROWN, "+", "--"),
+    "filter-priority": Look(_GREEN, "D"),
+    "filter, checked": Look(_BLUE, "o", "-."),
+    "filter-priority, checked": Look(_GREEN, "D", "-."),
+    "filter-priority, twice the size": Look(_GREEN, "D", "-."),
+    "filter-priority, with noisy total": Look(_GREEN, "D", ":"),
+    "uniform sample": Look(_GREY, "x", ":"),
+    "Haar, everything": Look(_RED, "P", "--"),
+    "Haar, filter": Look(_RED, "P"),
+    "pruned tree": Look(_PINK, "*"),
+    "resampling": Look(_ORANGE, "h", "-."),
+    "resampling, prior taken off": Look(_ORANGE, "h", ":"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of a panel: points along x, each with its error bar."""
+
+    name: str
+    xs: Sequence[float]
+    ys: Sequence[Measured]
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One pair of axes."""
+
+    title: str
+    x: str
+    y: str
+    lines: Sequence[Line]
+    log_x: bool = True
+    log_y: bool = True
+    percent: bool = False  # y is a share
+
+
+@dataclass(frozen=True, slots=True)
+class Bars:
+    """One pair of axes with groups of bars."""
+
+    title: str
+    y: str
+    groups: Sequence[str]
+    bars: Mapping[str, Sequence[Measured]]
+    log_y: bool = True
+    legend: bool = True
+
+
+def drawing(panels: Sequence[Panel | Bars], *, columns: int | None = None) -> Figure:
+    """Return panels side by side, with one legend below."""
+    columns = columns or len(panels)
+    rows = -(-len(panels) // columns)
+    with plt.rc_context(_STYLE):
+        figure, grid = plt.subplots(rows, columns, figsize=(4.2 * columns, 3.3 * rows + 0.6), squeeze=False)
+        for axes in grid.flat[len(panels) :]:
+            axes.set_axis_off()
+        for axes, panel in zip(grid.flat, panels, strict=False):
+            if isinstance(panel, Bars):
+                _draw_bars(axes, panel)
+            else:
+                _draw_lines(axes, panel)
+        shown: dict[str, Artist] = {}
+        for axes in grid.flat:
+            handles, labels = axes.get_legend_handles_labels()
+            shown |= dict(zip(labels, handles, strict=True))
+        if shown:
+            figure.legend(
+                list(shown.values()),
+                list(shown),
+                loc="outside lower center",
+                ncols=min(len(shown), 2 + 2 * columns),
+            )
+    return figure
+
+
+def _draw_lines(axes: Axes, panel: Panel) -> None:
+    factor = 100 if panel.percent else 1
+    for line in panel.lines:
+        look = LOOKS[line.name]
+        means = [factor * y.mean for y in line.ys]
+        # On log axes a bar must not reach 0.
+        down = [min(factor * SURE * y.error, 0.9 * abs(mean)) for y, mean in zip(line.ys, means, strict=True)]
+        up = [factor * SURE * y.error for y in line.ys]
+        bars = [down, up] if all(value < float("inf") for value in up) else None
+        axes.errorbar(
+            line.xs,
+            means,
+            bars,
+            label=line.name,
+            color=look.colour,
+            marker=look.marker,
+            linestyle=look.line,
+            capsize=2,
+            elinewidth=0.8,
+        )
+    axes.set(title=panel.title, xlabel=panel.x, ylabel=panel.y)
+    if panel.log_x:
+        axes.set_xscale("log")
+    if panel.log_y:
+        axes.set_yscale("log")
+
+
+def _draw_bars(axes: Axes, panel: Bars) -> None:
+    width = 0.8 / len(panel.bars)
+    for number, (name, values) in enumerate(panel.bars.items()):
+        places = [group + (number - (len(panel.bars) - 1) / 2) * width for group in range(len(panel.groups))]
+        errors = [min(SURE * value.error, 0.9 * abs(value.mean)) for value in values]
+        look = LOOKS.get(name)
+        axes.bar(
+            places,
+            [value.mean for value in values],
+            width,
+            yerr=errors,
+            capsize=2,
+            label=name if panel.legend else None,
+            color=look.colour if look else _BLUE,
+            edgecolor="white",
+            linewidth=0.5,
+            error_kw={"elinewidth": 0.8},
+            hatch="//" if look and look.line != "-" else None,
+        )
+    axes.set_xticks(range(len(panel.groups)), panel.groups)
+    axes.set(title=panel.title, ylabel=panel.y)
+    axes.grid(visible=False, axis="x")
+    if panel.log_y:
+        axes.set_yscale("log")
+
+
+def save(figure: Figure, folder: Path, name: str) -> None:
+    """Write a figure as PNG and SVG."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with plt.rc_context(_STYLE):
+        figure.savefig(folder / f"{name}.png", dpi=150, metadata={"Software": None})
+        figure.savefig(folder / f"{name}.svg", metadata={"Date": None, "Creator": None})
+    plt.close(figure)
