@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import log10
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,15 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from paper.measuring import SURE, Measured
 
 _BLACK, _ORANGE, _SKY, _GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
 _BLUE, _RED, _PINK, _GREY, _BROWN = "#0072B2", "#D55E00", "#CC79A7", "#7F7F7F", "#8C5A2B"
+_WINE = "#882255"
 
 _STYLE: Any = {
     "font.size": 9,
@@ -71,9 +75,9 @@ LOOKS: dict[str, Look] = {
     "uniform sample": Look(_GREY, "x", ":"),
     "Haar, everything": Look(_RED, "P", "--"),
     "Haar, filter": Look(_RED, "P"),
-    "pruned tree": Look(_PINK, "*"),
-    "resampling": Look(_ORANGE, "h", "-."),
-    "resampling, prior taken off": Look(_ORANGE, "h", ":"),
+    "pruned tree": Look(_PINK, "p"),
+    "resampling": Look(_WINE, "h", "-."),
+    "resampling, prior taken off": Look(_WINE, "h", ":"),
 }
 
 
@@ -97,18 +101,17 @@ class Panel:
     log_x: bool = True
     log_y: bool = True
     percent: bool = False  # y is a share
+    ticks: Sequence[float] = ()  # of x, where powers of ten would say little
 
 
 @dataclass(frozen=True, slots=True)
 class Bars:
-    """One pair of axes with groups of bars."""
+    """One pair of axes with a bar for each value, and the range that the paper gives behind them."""
 
     title: str
-    y: str
-    groups: Sequence[str]
-    bars: Mapping[str, Sequence[Measured]]
-    log_y: bool = True
-    legend: bool = True
+    x: str
+    values: Mapping[str, float]
+    stated: tuple[float, float]
 
 
 def drawing(panels: Sequence[Panel | Bars], *, columns: int | None = None) -> Figure:
@@ -161,40 +164,54 @@ def _draw_lines(axes: Axes, panel: Panel) -> None:
     axes.set(title=panel.title, xlabel=panel.x, ylabel=panel.y)
     if panel.log_x:
         axes.set_xscale("log")
+        _plain(axes.xaxis)
     if panel.log_y:
         axes.set_yscale("log")
+        _plain(axes.yaxis)
+    if panel.ticks:
+        axes.set_xticks(list(panel.ticks))
 
 
 def _draw_bars(axes: Axes, panel: Bars) -> None:
-    width = 0.8 / len(panel.bars)
-    for number, (name, values) in enumerate(panel.bars.items()):
-        places = [group + (number - (len(panel.bars) - 1) / 2) * width for group in range(len(panel.groups))]
-        errors = [min(SURE * value.error, 0.9 * abs(value.mean)) for value in values]
-        look = LOOKS.get(name)
-        axes.bar(
-            places,
-            [value.mean for value in values],
-            width,
-            yerr=errors,
-            capsize=2,
-            label=name if panel.legend else None,
-            color=look.colour if look else _BLUE,
-            edgecolor="white",
-            linewidth=0.5,
-            error_kw={"elinewidth": 0.8},
-            hatch="//" if look and look.line != "-" else None,
-        )
-    axes.set_xticks(range(len(panel.groups)), panel.groups)
-    axes.set(title=panel.title, ylabel=panel.y)
-    axes.grid(visible=False, axis="x")
-    if panel.log_y:
-        axes.set_yscale("log")
+    names = list(panel.values)
+    axes.barh(names, list(panel.values.values()), height=0.6, color=_BLUE, label="measured")
+    low, high = panel.stated
+    axes.axvspan(low / 1.02, high * 1.02, color=_ORANGE, alpha=0.5, label="the paper says", linewidth=0)
+    axes.set_xscale("log")
+    axes.set(title=panel.title, xlabel=panel.x)
+    axes.grid(visible=False, axis="y")
+    axes.invert_yaxis()
+    _plain(axes.xaxis)
+
+
+def _plain(axis: Axis) -> None:
+    """Write the numbers of a log axis as they are; few decades have room for 2 and 5."""
+    low, high = axis.get_view_interval()
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < 50 * low else (1,)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: _number(value)))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def _number(value: float) -> str:
+    """Return the text of a number on an axis.
+
+    >>> _number(0.05), _number(20_000), _number(1e12)
+    ('0.05', '20,000', '10¹²')
+    """
+    power = round(log10(value)) if value > 0 else 0
+    if 1e-4 < value < 1e6 or abs(value / 10.0**power - 1) > 1e-9:
+        return f"{value:,g}"
+    return "10" + str(power).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
 
 
 def save(figure: Figure, folder: Path, name: str) -> None:
     """Write a figure as PNG and SVG."""
     folder.mkdir(parents=True, exist_ok=True)
     with plt.rc_context(_STYLE):
+        layout = figure.get_layout_engine()
+        if layout is not None:
+            layout.execute(figure)
+            figure.set_layout_engine("none")  # once is enough for both files
         figure.savefig(folder / f"{name}.png", dpi=150, metadata={"Software": None})
         figure.savefig(folder / f"{name}.svg", metadata={"Date": None, "Creator": None})
     plt.close(figure)

@@ -124,10 +124,11 @@ def subset_run(setting: Setting) -> dict[str, float]:
     paid = epsilon * _TOTAL_SHARE if setting.get("total") else Fraction(0)
     if setting["method"] == "uniform sample":
         values, rows = _uniform_sample(table, setting, epsilon)
-        cutoff: float | None = None
+        published, cutoff = rows.size, 0.0
     else:
         summary = drawn(table, setting, epsilon=epsilon - paid)
-        values, rows, cutoff = cell_values(summary, table.cells), summary.codes[:, 0], summary.cutoff
+        values, rows = cell_values(summary, table.cells), summary.codes[:, 0]
+        published, cutoff = len(summary), summary.cutoff or 0.0
         if summary.nodes is not None:
             rows = rows[:0]  # nodes are no cells
     if paid:
@@ -135,8 +136,8 @@ def subset_run(setting: Setting) -> dict[str, float]:
     found = np.isin(table.places, rows).sum() if rows.size < table.cells else table.places.size
     return {
         **_errors(asked.sizes, asked.sums(values), asked.truths),
-        "rows": float(rows.size),
-        "cutoff": cutoff or 0.0,
+        "rows": float(published),
+        "cutoff": cutoff,
         "occupied share": float(found) / table.places.size,
         "empty rows": float(rows.size - found),
     }

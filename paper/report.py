@@ -51,12 +51,13 @@ class Section:
 def write(sections: Sequence[Section], folder: Path, *, command: str) -> Path:
     """Write figures, tables and the page into a folder; return the page."""
     figures = folder / "figures"
+    figures.mkdir(parents=True, exist_ok=True)
     for section in sections:
         for picture in section.pictures:
             save(picture.figure, figures, picture.name)
             _write_numbers(picture.results, figures / f"{picture.name}.csv")
     page = folder / "README.md"
-    page.write_text("\n".join(_page(sections, command)) + "\n")
+    page.write_text("\n".join(_page(sections, command)) + "\n", encoding="utf-8")
     return page
 
 

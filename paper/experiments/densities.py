@@ -13,7 +13,7 @@ import hushtable as ht
 from paper import data
 from paper.claims import Claim, Verdict, above, judged
 from paper.drawing import Bars, drawing
-from paper.measuring import Measured, Results, Setting
+from paper.measuring import Results, Setting
 from paper.report import Picture
 
 TITLE = "Densities of real tables"
@@ -189,15 +189,9 @@ def figures(results: Results, quick: bool) -> list[Picture]:
     """Return densities beside those of the paper."""
     panels = []
     for name, griddings in _GRIDDINGS.items():
-        values = [results.of("density", data=name, arm=each).mean for each in griddings]
+        values = {each: 100 * results.of("density", data=name, arm=each).mean for each in griddings}
         low, high = _PAPER[name]
-        groups = [
-            *(each.replace(", ", ",\n") for each in griddings),
-            "the paper,\nlowest",
-            "the paper,\nhighest",
-        ]
-        bars = [Measured(100 * value, 0, 1) for value in (*values, low, high)]
-        panels.append(Bars(name, "density, %", groups, {"density": bars}, legend=False))
+        panels.append(Bars(name, "density, %", values, (100 * low, 100 * high)))
     caption = "Densities of real tables under several griddings, beside the paper's."
     return [Picture("densities", caption, drawing(panels, columns=2), results.where(figure="densities"))]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from statistics import mean
 
 import numpy as np
@@ -98,7 +99,7 @@ def settings(quick: bool) -> list[Setting]:
             setting = {"figure": "growth", "arm": structure, "height": height, "questions": 200}
             found += [setting | {"run": run} for run in range(5 if quick else 40)]
     found += [base | {"figure": "zeros", "skewed": True, "run": run} for run in range(3)]
-    return found
+    return [*found, base | {"figure": "probes", "skewed": False, "run": 0}]
 
 
 def run(setting: Setting) -> dict[str, float]:
@@ -107,6 +108,8 @@ def run(setting: Setting) -> dict[str, float]:
         return _growth_run(setting)
     if setting["figure"] == "zeros":
         return _zeros_run(setting)
+    if setting["figure"] == "probes":
+        return _probes_run(setting)
     return range_run(setting)
 
 
@@ -147,6 +150,15 @@ def _zeros_run(setting: Setting) -> dict[str, float]:
     for size, one, other in zip(asked.sizes, before, after, strict=True):
         found |= {f"error {size}": float(one), f"checked {size}": float(other)}
     return found
+
+
+def _probes_run(setting: Setting) -> dict[str, float]:
+    """Return how many nodes a range of each width is put together from."""
+    table = synthetic(cells=whole(setting, "cells"), density=0.1, mean=100, sd=20)
+    asked = Ranges(table, sizes_of(setting), number=whole(setting, "questions"), run=0)
+    summary = ht.summarize(table.sparse, ht.Everything(), epsilon="0.1", structure=ht.Dyadic())
+    ones = range_sums(replace(summary, weights=np.ones(len(summary))), asked, table.cells)
+    return {f"nodes {size}": float(each.mean()) for size, each in zip(asked.sizes, ones, strict=True)}
 
 
 def about(results: Results, quick: bool) -> str:
@@ -202,7 +214,7 @@ def figures(results: Results, quick: bool) -> list[Picture]:
         Line(name, heights, [growth.of("variance", arm=arm, height=height) for height in heights])
         for name, arm in (("geometric, dyadic", "dyadic"), ("Haar, everything", "Haar"))
     ]
-    panel = Panel("noise on all nodes, ranges by chance", "log2 m", "mean square error", lines)
+    panel = Panel("noise on all nodes, ranges by chance", "log2 m", "mean square error", lines, ticks=heights)
     caption = "How the variance of ranges grows with the domain; a line of slope 3 is log^3 m."
     return [*pictures, Picture("ranges-growth", caption, drawing([panel]), growth)]
 
@@ -279,6 +291,8 @@ def _uniform_claims(results: Results, quick: bool) -> list[Claim]:
         )
         for arm in ("geometric, dyadic", *_DYADIC)
     }
+    probes = {width: results.where(figure="probes").values(f"nodes {width}")[0] for width in wide}
+    height = (_cells(quick) - 1).bit_length()
     uniform = check_gains(some, widths)
     typical = {arm: mean(value.mean for value in each.values()) for arm, each in uniform.items()}
     return [
@@ -316,6 +330,20 @@ def _uniform_claims(results: Results, quick: bool) -> list[Claim]:
             + f" times (the range to {wide[-1] / wide[0]:.0f} times).",
             judged(within(value, 0.0, 1.5) for value in flat.values()),
             "at most 1.5 times for each method.",
+        ),
+        Claim(
+            where,
+            "since each query probes about the same number of entries, twice the height of the tree",
+            "Nodes in a range: "
+            + "; ".join(f"R = {width:,}: {number:.1f}" for width, number in probes.items())
+            + f". The height is {height}, so at most {2 * height} are possible.",
+            judged(
+                [
+                    probes[wide[-1]] <= 1.5 * probes[wide[0]],
+                    *(1.5 * height <= number <= 2 * height for number in probes.values()),
+                ]
+            ),
+            "at most 1.5 times as many over all these R, and between 1.5 and 2 times the height.",
         ),
         Claim(
             "Section 4.4, consistency",
