@@ -14,6 +14,7 @@ from paper.measuring import Results, Setting
 from paper.report import Picture, Section, write
 from paper.running import finished
 
+# A new experiment is a module of `paper/experiments` and its name here. Sketches join before the competitor.
 EXPERIMENTS = ("parameters", "comparison", "throughput", "ranges", "commuting", "competitor", "densities")
 _HERE = Path(__file__).parent
 

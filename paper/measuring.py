@@ -24,8 +24,8 @@ SURE = 2.0  # standard errors; beyond so many, a difference is taken to be none 
 class Measured:
     """A mean, its standard error, and over how many runs.
 
-    >>> str(Measured(0.1234, 0.0021, 10))
-    '0.123 ± 0.0021'
+    >>> str(Measured(0.1234, 0.0021, 10)), str(Measured(42_345.6, 31.7, 10))
+    ('0.123 ± 0.0021', '42,300 ± 32')
     """
 
     mean: float
@@ -43,7 +43,7 @@ class Measured:
         return self.mean + SURE * self.error
 
     def __str__(self) -> str:
-        return f"{self.mean:,.3g} ± {self.error:,.2g}" if self.error else f"{self.mean:,.3g}"
+        return f"{_digits(self.mean, 3)} ± {_digits(self.error, 2)}" if self.error else _digits(self.mean, 3)
 
     def percent(self) -> str:
         """Return the text of a share.
@@ -52,6 +52,12 @@ class Measured:
         '12.3 ± 0.21 %'
         """
         return f"{100 * self.mean:.3g} ± {100 * self.error:.2g} %"
+
+
+def _digits(value: float, number: int) -> str:
+    """Return a number with so many digits that matter."""
+    rounded = float(f"{value:.{number}g}")
+    return f"{rounded:,.0f}" if 100 <= abs(rounded) < inf else f"{rounded:.{number}g}"
 
 
 def measured(values: Sequence[float]) -> Measured:

@@ -15,6 +15,7 @@ Promise: all of epsilon is spent on what is published. Only public names of hush
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,6 +70,12 @@ def sizes_of(setting: Setting) -> tuple[int, ...]:
     return tuple(int(size) for size in str(setting["sizes"]).split())
 
 
+@lru_cache(maxsize=1)
+def subsets_of(table: Table, sizes: tuple[int, ...], number: int, run: int) -> Subsets:
+    """Return the subsets of a run, kept for the next method: putting cells in an order takes time."""
+    return Subsets(table, sizes, number=number, run=run)
+
+
 def drawn(table: Table, setting: Setting, *, epsilon: Fraction) -> ht.Summary:
     """Draw the summary that a setting asks for."""
     structure = _STRUCTURES.get(str(setting.get("structure")))
@@ -120,7 +127,7 @@ def _with_total(values: Array, rows: NDArray[np.int64], table: Table, epsilon: F
 def subset_run(setting: Setting) -> dict[str, float]:
     """Draw one release of cells, and ask it for subsets."""
     table, epsilon = table_of(setting), Fraction(str(setting["epsilon"]))
-    asked = Subsets(table, sizes_of(setting), number=whole(setting, "questions"), run=whole(setting, "run"))
+    asked = subsets_of(table, sizes_of(setting), whole(setting, "questions"), whole(setting, "run"))
     paid = epsilon * _TOTAL_SHARE if setting.get("total") else Fraction(0)
     if setting["method"] == "uniform sample":
         values, rows = _uniform_sample(table, setting, epsilon)

@@ -91,6 +91,12 @@ def _page(sections: Sequence[Section], command: str) -> list[str]:
         "by hand. The noise cannot be seeded, so that numbers differ a little from run to run; tables and "
         "questions are the same each time.",
         "",
+        "Figures have the numbers that they have in the paper: 2 for parameters, 3 for subsets, 4 for "
+        "throughput, "
+        "5 for dyadic ranges, 6 for OnTheMap. A run that was stopped goes on where it was; `python -m "
+        "paper --fresh` "
+        "starts over.",
+        "",
         "A verdict comes from a rule on the measured numbers, stated beside it. A ± is one standard "
         "error over "
         "runs; a rule takes a difference as real beyond two. *In part*: some of what the claim says was "

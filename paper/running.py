@@ -107,13 +107,21 @@ def finished(
     """Run what is missing; return all results in the order of settings, and the seconds of all cells."""
     works = [Work(name, setting, folder) for setting in settings]
     found = {work.path: work.read() for work in works}
-    missing = [work for work in works if found[work.path] is None]
+    missing = _side_by_side([work for work in works if found[work.path] is None])
     progress = Progress(name, len(missing), len(works) - len(missing))
     for work, done in _run(missing, 1 if alone else min(processes, len(missing))):
         found[work.path] = done
         progress.step()
     rows = [each for each in (found[work.path] for work in works) if each is not None]
     return Results((row.setting, row.numbers) for row in rows), sum(row.seconds for row in rows)
+
+
+def _side_by_side(works: Sequence[Work]) -> list[Work]:
+    """Return works so that those of one figure and run follow each other: they share tables and questions."""
+    figures = list(dict.fromkeys(work.setting.get("figure") for work in works))
+    return sorted(
+        works, key=lambda work: (figures.index(work.setting.get("figure")), int(work.setting.get("run") or 0))
+    )
 
 
 def _run(works: Sequence[Work], processes: int) -> Iterator[tuple[Work, Done]]:

@@ -11,10 +11,10 @@ from paper import data
 from paper.answering import cell_values, value_sums
 from paper.claims import Claim, Verdict, above, judged
 from paper.competitor import resampled, smallest_alpha
-from paper.data import Ranges, Subsets, Table, commuters
+from paper.data import Ranges, Table, commuters
 from paper.drawing import Line, Panel, drawing
 from paper.measuring import Measured, Results, Setting, Value
-from paper.releasing import drawn, sizes_of, whole
+from paper.releasing import drawn, sizes_of, subsets_of, whole
 from paper.report import Picture
 
 TITLE = "Dirichlet resampling (Machanavajjhala et al.)"
@@ -80,7 +80,7 @@ def run(setting: Setting) -> dict[str, float]:
         values = cell_values(drawn(table, setting, epsilon=Fraction(str(setting["epsilon"]))), table.cells)
     number, which = whole(setting, "questions"), whole(setting, "run")
     ranges = Ranges(table, sizes_of(setting), number=number, run=which)
-    subsets = Subsets(table, sizes_of(setting), number=number, run=which)
+    subsets = subsets_of(table, sizes_of(setting), number, which)
     by_range = np.abs(value_sums(values, ranges) - ranges.truths).mean(axis=1)
     by_subset = np.abs(subsets.sums(values) - subsets.truths).mean(axis=1)
     return {

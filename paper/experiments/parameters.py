@@ -135,7 +135,6 @@ def figures(results: Results, quick: bool) -> list[Picture]:
     asked = sizes[1]
     filters, samples = results.where(figure="filters"), results.where(figure="samples")
     combined = results.where(figure="filter-priority")
-    default = combined.where(density=0.1)
     by_size = [
         _line(results.where(figure=figure), arm, f"error {asked}", along)
         for figure, arm, along in (
@@ -149,7 +148,12 @@ def figures(results: Results, quick: bool) -> list[Picture]:
             f"R = {size:,}",
             "cutoff",
             "relative error, %",
-            [_along(default, "filter-priority", f"relative {size}", "cutoff")],
+            [
+                _along(
+                    f"filter-priority, density {density}", combined.where(density=density), f"relative {size}"
+                )
+                for density in combined.different("density")
+            ],
             log_x=False,
             percent=True,
         )
@@ -171,7 +175,8 @@ def figures(results: Results, quick: bool) -> list[Picture]:
         ),
         Picture(
             "parameters-filter-priority",
-            "Filter-priority: median relative error against the cutoff, for subsets of four sizes.",
+            "Filter-priority: median relative error against the cutoff, for subsets of four sizes and "
+            "three densities.",
             drawing(moving, columns=2),
             combined,
         ),
@@ -185,10 +190,12 @@ def _line(results: Results, arm: str, name: str, setting: str) -> Line:
     return Line(arm, [group.of("rows").mean for group in groups], [group.of(name) for group in groups])
 
 
-def _along(results: Results, arm: str, name: str, setting: str) -> Line:
-    """Return a line along a setting."""
-    groups = results.where(arm=arm).grouped(setting)
-    return Line(arm, [float(str(key)) for (key,) in groups], [group.of(name) for group in groups.values()])
+def _along(name: str, results: Results, quantity: str) -> Line:
+    """Return a line along the cutoffs."""
+    groups = results.grouped("cutoff")
+    return Line(
+        name, [float(str(key)) for (key,) in groups], [group.of(quantity) for group in groups.values()]
+    )
 
 
 def claims(results: Results, quick: bool) -> list[Claim]:

@@ -83,7 +83,12 @@ def test_comparison_on_both_sides() -> None:
     good = verdicts(
         comparison.claims(compared({"filter": 0.5, "priority": 5.0, "uniform sample": 50.0}), True)
     )
-    bad = verdicts(comparison.claims(compared({"filter": 9.0, "priority": 5.0, "uniform sample": 0.5}), True))
+    bad = verdicts(
+        comparison.claims(
+            compared({"filter": 9.0, "filter of the same size": 9.0, "priority": 5.0, "uniform sample": 0.5}),
+            True,
+        )
+    )
     for says, one, other in (
         ("for small and medium queries, filtering with cutoff 50 performs best", HOLDS, DOES_NOT),
         ("filtering outperforms sampling across a range of sizes", HOLDS, DOES_NOT),
