@@ -9,7 +9,7 @@ import pytest
 
 from paper.claims import Claim, Verdict, above, below, judged, within
 from paper.experiments import comparison, parameters, ranges, throughput
-from paper.measuring import Measured, Results, Setting, measured, ratio
+from paper.measuring import Measured, Numbers, Results, Setting, measured, ratio
 from paper.releasing import sizes_of
 
 HOLDS, IN_PART, DOES_NOT = Verdict.HOLDS, Verdict.IN_PART, Verdict.DOES_NOT
@@ -47,6 +47,14 @@ def test_ratios_are_paired() -> None:
     noise = np.random.default_rng(1).uniform(1, 9, 20)
     assert ratio((2 * noise).tolist(), noise.tolist()) == Measured(2.0, 0.0, 20)
     assert ratio(noise.tolist(), noise[::-1].tolist()).error > 0.1
+
+
+def test_runs_are_paired_whatever_their_order() -> None:
+    rows: list[tuple[Setting, Numbers]] = [
+        ({"arm": "one", "run": run}, {"error": 2.0 * (run + 1)}) for run in range(5)
+    ]
+    rows += [({"arm": "other", "run": run}, {"error": 1.0 * (run + 1)}) for run in (3, 1, 4, 0, 2)]
+    assert Results(rows).ratio("error", {"arm": "one"}, {"arm": "other"}) == Measured(2.0, 0.0, 5)
 
 
 def results_of(module: object, numbers: Callable[[Setting, int], dict[str, float]]) -> Results:
