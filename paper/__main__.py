@@ -109,4 +109,7 @@ def _module(name: str) -> Experiment:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit("\nStopped. What is done is kept: the same command goes on from here.")

@@ -43,7 +43,7 @@ class Measured:
         return self.mean + SURE * self.error
 
     def __str__(self) -> str:
-        return f"{_digits(self.mean, 3)} ± {_digits(self.error, 2)}" if self.error else _digits(self.mean, 3)
+        return f"{digits(self.mean, 3)} ± {digits(self.error, 2)}" if self.error else digits(self.mean, 3)
 
     def percent(self) -> str:
         """Return the text of a share.
@@ -54,8 +54,12 @@ class Measured:
         return f"{100 * self.mean:.3g} ± {100 * self.error:.2g} %"
 
 
-def _digits(value: float, number: int) -> str:
-    """Return a number with so many digits that matter."""
+def digits(value: float, number: int) -> str:
+    """Return a number with so many digits that matter.
+
+    >>> digits(10_664.2, 4), digits(0.01234, 2)
+    ('10,660', '0.012')
+    """
     rounded = float(f"{value:.{number}g}")
     return f"{rounded:,.0f}" if 100 <= abs(rounded) < inf else f"{rounded:.{number}g}"
 

@@ -12,7 +12,7 @@ from paper.answering import range_sums
 from paper.claims import Claim, Verdict, above, below, judged, within
 from paper.data import Ranges, Table, synthetic
 from paper.drawing import LOOKS, Line, Panel, drawing
-from paper.measuring import Measured, Results, Setting, Value, ratio
+from paper.measuring import Measured, Results, Setting, Value, digits, ratio
 from paper.releasing import range_run, sizes_of, whole
 from paper.report import Picture
 
@@ -187,7 +187,7 @@ def tables(results: Results, quick: bool) -> list[str]:
     lines.append("|---" * (3 + len(widths)) + "|")
     for (figure, arm), group in results.grouped("figure", "arm").items():
         if figure in ("uniform", "skewed"):
-            errors = " | ".join(f"{group.of(f'error {width}').mean:,.4g}" for width in widths)
+            errors = " | ".join(digits(group.of(f"error {width}").mean, 3) for width in widths)
             lines.append(f"| {figure} | {arm} | {group.of('rows').mean:,.0f} | {errors} |")
     return ["Mean |error|:\n\n" + "\n".join(lines)]
 
@@ -391,8 +391,8 @@ def _skewed_claims(results: Results, quick: bool) -> list[Claim]:
             "Section 4.4, consistency",
             "checks help more on sparse, non-uniform data than on uniform data",
             "; ".join(
-                f"{arm}: {100 * mean(v.mean for v in each.values()):.0f} % on skewed, "
-                f"{100 * mean(v.mean for v in uniform[arm].values()):.0f} % on uniform data, on average "
+                f"{arm}: {100 * mean(v.mean for v in each.values()):.1f} % on skewed, "
+                f"{100 * mean(v.mean for v in uniform[arm].values()):.1f} % on uniform data, on average "
                 f"over R"
                 for arm, each in gains.items()
             )

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import doctest
 from collections.abc import Callable
+from types import ModuleType
 
 import numpy as np
 import pytest
 
+from paper import claims, drawing, measuring
 from paper.claims import Claim, Verdict, above, below, judged, within
 from paper.experiments import comparison, parameters, ranges, throughput
 from paper.measuring import Measured, Numbers, Results, Setting, measured, ratio
@@ -36,6 +39,13 @@ def test_parts_make_a_verdict() -> None:
     assert judged([False, DOES_NOT]) is DOES_NOT
     with pytest.raises(ValueError, match="at least one"):
         judged([])
+
+
+@pytest.mark.parametrize("module", [claims, drawing, measuring], ids=lambda module: module.__name__)
+def test_examples_run(module: ModuleType) -> None:
+    found = doctest.testmod(module)
+    assert found.attempted > 0
+    assert found.failed == 0
 
 
 def test_one_run_proves_nothing() -> None:
@@ -71,8 +81,8 @@ def results_of(module: object, numbers: Callable[[Setting, int], dict[str, float
     return Results(rows)
 
 
-def verdicts(claims: list[Claim]) -> dict[str, Verdict]:
-    return {claim.says: claim.verdict for claim in claims}
+def verdicts(found: list[Claim]) -> dict[str, Verdict]:
+    return {claim.says: claim.verdict for claim in found}
 
 
 def compared(factors: dict[str, float]) -> Results:
