@@ -87,22 +87,17 @@ def _page(sections: Sequence[Section], command: str) -> list[str]:
         "# The paper's experiments, run again",
         "",
         f"{_PAPER}. This page, its figures and its numbers are written by `{command}`; nothing on it is "
-        f"written "
-        "by hand. The noise cannot be seeded, so that numbers differ a little from run to run; tables and "
-        "questions are the same each time.",
+        "written by hand. The noise cannot be seeded, so that numbers differ a little from run to run; "
+        "tables and questions are the same each time.",
         "",
         "Figures have the numbers that they have in the paper: 2 for parameters, 3 for subsets, 4 for "
-        "throughput, "
-        "5 for dyadic ranges, 6 for OnTheMap. A run that was stopped goes on where it was; `python -m "
-        "paper --fresh` "
-        "starts over.",
+        "throughput, 5 for dyadic ranges, 6 for OnTheMap. A run that was stopped goes on where it was; "
+        "`python -m paper --fresh` starts over.",
         "",
-        "A verdict comes from a rule on the measured numbers, stated beside it. A ± is one standard "
-        "error over "
-        "runs; a rule takes a difference as real beyond two. *In part*: some of what the claim says was "
-        "found, "
-        "or chance may have decided. Errors are mean sizes |answer - truth| over questions, relative errors "
-        "medians over questions. Error bars show two standard errors.",
+        "A verdict comes from a rule on the measured numbers, stated beside it. A ± is one standard error "
+        "over runs; a rule takes a difference as real beyond two. *In part*: some of what the claim says "
+        "was found, or chance may have decided. Errors are mean sizes |answer - truth| over questions, "
+        "relative errors medians over questions. Error bars show two standard errors.",
         "",
         f"Of {len(claims)} claims, {often[Verdict.HOLDS]} hold, {often[Verdict.IN_PART]} hold in part and "
         f"{often[Verdict.DOES_NOT]} do not.",
@@ -118,8 +113,8 @@ def _page(sections: Sequence[Section], command: str) -> list[str]:
     lines += ["", "## The run", ""]
     lines.append(
         f"hushtable {ht.__version__}, Python {platform.python_version()}, NumPy {np.__version__}, "
-        f"{platform.system()} on {platform.machine()}, {os.cpu_count()} cores. Time of all cells of work, in "
-        "seconds of one process each:"
+        f"{platform.system()} on {platform.machine()}, {os.cpu_count()} cores. Time of all cells of work, "
+        "in seconds of one process each:"
     )
     lines += ["", "| experiment | seconds |", "|---|---|"]
     lines += [f"| {each.name} | {each.seconds:.0f} |" for each in sections if each.missing is None]

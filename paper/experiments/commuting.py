@@ -100,22 +100,16 @@ def run(setting: Setting) -> dict[str, float]:
 def about(results: Results, quick: bool) -> str:
     """Return what was set, in words."""
     return (
-        "The paper's OnTheMap table (47 states by county and two digits of the tract) is not to be had. "
-        "We take LODES, the "
-        "same product, for Rhode Island 2019 (primary jobs and others, JT00) between block groups; and, "
-        "nearest in scale and "
-        "variance, the flows of the American Community Survey 2011-2015 between all counties of the US. "
-        "*27 kinds*: the "
-        "block groups with age, earnings and industry, three values each. LODES tells these one by one "
-        "for a flow, not "
-        "together, so each flow of block groups is split over 27 kinds as if they were independent "
-        "within it, by a "
-        "multinomial of a fixed seed. Epsilon 0.1. Sizes are the paper's in proportion: 3/16 of the "
-        "domain for subsets (its "
-        "3*10^6 of 1.6*10^7), 0.6 of the occupied cells for dyadic ranges (its 5*10^5 of 8.2*10^5). "
-        "Cells are in the order of "
-        f"work places, then of homes. Filter-priority has the cutoff {_CUTOFF} for cells, two units of "
-        f"noise for nodes."
+        "The paper's OnTheMap table (47 states by county and two digits of the tract) is not to be had. We "
+        "take LODES, the same product, for Rhode Island 2019 (primary jobs and others, JT00) between block "
+        "groups; and, nearest in scale and variance, the flows of the American Community Survey 2011-2015 "
+        "between all counties of the US. *27 kinds*: the block groups with age, earnings and industry, "
+        "three values each. LODES tells these one by one for a flow, not together, so each flow of block "
+        "groups is split over 27 kinds as if they were independent within it, by a multinomial of a fixed "
+        "seed. Epsilon 0.1. Sizes are the paper's in proportion: 3/16 of the domain for subsets (its "
+        "3*10^6 of 1.6*10^7), 0.6 of the occupied cells for dyadic ranges (its 5*10^5 of 8.2*10^5). Cells "
+        f"are in the order of work places, then of homes. Filter-priority has the cutoff {_CUTOFF} for "
+        "cells, two units of noise for nodes."
     )
 
 
@@ -129,8 +123,7 @@ def tables(results: Results, quick: bool) -> list[str]:
         of = {key: group.of(key).mean for key in group.rows[0][1]}
         facts.append(
             f"| {name} | {of['cells']:,.0f} | {of['occupied']:,.0f} | {100 * of['density']:.2g} % | "
-            f"{of['people']:,.0f} | "
-            f"{of['mean']:,.4g} | {of['sd']:,.4g} | {100 * of['one or two']:.0f} % |"
+            f"{of['people']:,.0f} | {of['mean']:,.4g} | {of['sd']:,.4g} | {100 * of['one or two']:.0f} % |"
         )
     facts.append('| OnTheMap, in the paper | 16,000,000 | 820,000 | 5.1 % | | 150 | "very high" | "many" |')
     lines = ["| table | method | rows | " + " | ".join(f"{100 * share:g} % of m" for share in _SHARES) + " |"]
@@ -226,8 +219,7 @@ def _fact_claims(results: Results, quick: bool) -> list[Claim]:
             "commuting tables are sparse (0.051), with a mean of about 150 and very high variance",
             "; ".join(
                 f"{table}: density {of(table, 'density'):.3g}, mean {of(table, 'mean'):,.4g}, standard "
-                f"deviation "
-                f"{of(table, 'sd') / of(table, 'mean'):.2g} times the mean"
+                f"deviation {of(table, 'sd') / of(table, 'mean'):.2g} times the mean"
                 for table in plain
             )
             + ". Neither is the paper's own table.",
@@ -300,8 +292,7 @@ def _subset_claims(some: Results, table: str) -> list[Claim]:
             where,
             "filtering is inaccurate, as deleting small values wipes out a lot of the signal",
             f"Times the error of the geometric mechanism: {shown(against['filter'])}. With a noisy total "
-            f"its error is "
-            f"{corrected[0.2]} times as large at 20 %.",
+            f"its error is {corrected[0.2]} times as large at 20 %.",
             judged(above(value, 2) for value in against["filter"].values()),
             "surely more than twice the error of the geometric mechanism at each size.",
         ),
@@ -327,8 +318,7 @@ def _subset_claims(some: Results, table: str) -> list[Claim]:
             "on large subsets priority outperforms the other summaries, but filter-priority is not far "
             "behind",
             f"Filter-priority against priority: {shown({s: behind[s] for s in large})}. Priority against "
-            f"the filter: "
-            f"{shown({s: order['filter'][s] for s in large})}.",
+            f"the filter: {shown({s: order['filter'][s] for s in large})}.",
             judged(
                 [
                     *(below(order[arm][s], 1) for arm in order for s in large),
@@ -369,8 +359,8 @@ def _range_claims(some: Results, table: str) -> list[Claim]:
             f"Figure 6(b), {table}",
             "filtering improves the accuracy over the dyadic geometric mechanism",
             f"Ratios of errors: {listed(filtered)}. The filter has "
-            f"{min(v.mean for v in trees.values()):.2g} to "
-            f"{max(v.mean for v in trees.values()):.2g} times the error of our pruned tree.",
+            f"{min(v.mean for v in trees.values()):.2g} to {max(v.mean for v in trees.values()):.2g} times "
+            "the error of our pruned tree.",
             judged(below(value, 1) for value in filtered.values()),
             "surely less error at every R.",
         ),

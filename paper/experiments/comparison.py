@@ -85,18 +85,15 @@ def about(results: Results, quick: bool) -> str:
     """Return what was set, in words."""
     rows = results.of("rows", figure="default", arm="filter")
     return (
-        f"m = {_cells(quick):,} cells, occupied anywhere, mean count 100, epsilon 0.1, {_runs(quick)} "
-        f"runs, each with {_questions(quick)} "
-        "subsets of each size. Samples have as many rows as cells are occupied. The filter has the cutoff 50 "
-        f"({rows.mean:,.0f} rows by default), and where the paper does not say its cutoff there is one "
-        f"of the samples' size beside it; "
-        "filter-priority has the paper's cutoffs: "
+        f"m = {_cells(quick):,} cells, occupied anywhere, mean count 100, epsilon 0.1, {_runs(quick)} runs, "
+        f"each with {_questions(quick)} subsets of each size. Samples have as many rows as cells are "
+        f"occupied. The filter has the cutoff 50 ({rows.mean:,.0f} rows by default), and where the paper "
+        "does not say its cutoff there is one of the samples' size beside it; filter-priority has the "
+        "paper's cutoffs: "
         + "; ".join(f"{panel}: {cutoff}" for panel, cutoff in _CUTOFFS.items())
         + ". A uniform sample takes as many cells, any alike, with their noisy counts scaled up. Beside "
-        "the paper's: a "
-        "noisy total for a fiftieth of epsilon, spread over cells without a row; and our pruned tree, "
-        "whose nodes "
-        "are no help to subsets by chance."
+        "the paper's: a noisy total for a fiftieth of epsilon, spread over cells without a row; and our "
+        "pruned tree, whose nodes are no help to subsets by chance."
     )
 
 
@@ -236,9 +233,8 @@ def _default_claims(panel: _Panel) -> list[Claim]:
         Claim(
             where,
             "sampling is preferable to filtering when the range is large enough",
-            f"Priority has surely less error than the filter from R = {crossing:,} on; at R = {many:,} "
-            f"the ratio is "
-            f"{panel.ratio('priority', 'filter', many)}."
+            f"Priority has surely less error than the filter from R = {crossing:,} on; at R = {many:,} the "
+            f"ratio is {panel.ratio('priority', 'filter', many)}."
             if crossing is not None
             else "Priority nowhere has surely less error than the filter.",
             Verdict.HOLDS if crossing is not None else below(panel.ratio("priority", "filter", many), 1),
@@ -401,8 +397,8 @@ def _common_claims(*panels: _Panel) -> list[Claim]:
             f"Median relative error for subsets of {default.sizes[0]}: "
             + "; ".join(f"{name}: {value.percent()}" for name, value in useless.items())
             + f". It has {min(value.mean for value in compared):.2g} to "
-            f"{max(value.mean for value in compared):.2g} times "
-            "the error of a priority sample of the same size.",
+            f"{max(value.mean for value in compared):.2g} times the error of a priority sample of the "
+            "same size.",
             judged(
                 [*(above(value, 0.5) for value in useless.values()), *(above(value, 1) for value in compared)]
             ),

@@ -113,15 +113,12 @@ def _synthetic(table: Table, setting: Setting) -> NDArray[np.float64]:
 def about(results: Results, quick: bool) -> str:
     """Return what was set, in words."""
     return (
-        f"The commuters of the section before; epsilon 1, delta {_DELTA:g}. The whole table is resampled "
-        f"at once, with as many "
-        "synthetic people as there are people, from Dirichlet(n + alpha); alpha is the smallest number "
-        "of three digits that "
-        "satisfies the bound of `paper/competitor.py`. Their privacy is probabilistic, and counts the "
-        "number of people as "
-        "public: weaker than what the others here keep. *Prior taken off* rescales the synthetic counts "
-        "so that their "
-        "mean is right, which the paper does not speak of. The others spend epsilon 1 as well."
+        f"The commuters of the section before; epsilon 1, delta {_DELTA:g}. The whole table is resampled at "
+        "once, with as many synthetic people as there are people, from Dirichlet(n + alpha); alpha is the "
+        "smallest number of three digits that satisfies the bound of `paper/competitor.py`. Their privacy "
+        "is probabilistic, and counts the number of people as public: weaker than what the others here "
+        "keep. *Prior taken off* rescales the synthetic counts so that their mean is right, which the "
+        "paper does not speak of. The others spend epsilon 1 as well."
     )
 
 
@@ -177,8 +174,7 @@ def claims(results: Results, quick: bool) -> list[Claim]:
                 Claim(
                     f"Section 4.5, {table}",
                     "Dirichlet resampling has over three times the absolute error of the geometric "
-                    "mechanism at "
-                    f"epsilon 1 ({word}s)",
+                    f"mechanism at epsilon 1 ({word}s)",
                     " ".join(f"{arm}: {_listed(each, word)}." for arm, each in ratios.items()),
                     judged(above(v, 3) for (name, _), v in ratios["resampling"].items() if name == word),
                     "surely more than three times the error at each size.",
@@ -190,16 +186,15 @@ def claims(results: Results, quick: bool) -> list[Claim]:
                 "it does not seem possible to find alpha for stricter guarantees (epsilon below 1)",
                 "; ".join(
                     f"epsilon {epsilon}: alpha = {group.of('alpha').mean:g}, which makes "
-                    f"{100 * swamped[epsilon]:.1f} % of "
-                    "what is drawn prior"
+                    f"{100 * swamped[epsilon]:.1f} % of what is drawn prior"
                     if exist[epsilon]
                     else f"epsilon {epsilon}: none"
                     for epsilon, group in strict.items()
                 )
                 + ".",
                 _possible(exist, swamped),
-                "no alpha holds; one whose prior is more than 90 % of what is drawn (little is left of "
-                "the data) in part.",
+                "no alpha holds; one whose prior is more than 90 % of what is drawn (little is left of the "
+                "data) in part.",
             ),
         ]
     return found

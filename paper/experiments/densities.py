@@ -158,12 +158,10 @@ def about(results: Results, quick: bool) -> str:
     """Return what was set, in words."""
     return (
         "Data sets of table 1, or the nearest that can be had: LODES Rhode Island 2019, county flows of "
-        "the American Community "
-        "Survey and tract flows of the Bay Area (Census 2000) for OnTheMap; government employees of the "
-        "ACS 2018 for Census "
-        "income (age by 5 years, income by $10,000, region or nativity for birthplace); Adult by its "
-        "seven categorical "
-        "attributes, '?' as a value; one week of 207 loop detectors of Los Angeles for the telecom warehouse."
+        "the American Community Survey and tract flows of the Bay Area (Census 2000) for OnTheMap; "
+        "government employees of the ACS 2018 for Census income (age by 5 years, income by $10,000, region "
+        "or nativity for birthplace); Adult by its seven categorical attributes, '?' as a value; one week "
+        "of 207 loop detectors of Los Angeles for the telecom warehouse."
     )
 
 
@@ -179,8 +177,7 @@ def tables(results: Results, quick: bool) -> list[str]:
         said = f"{100 * low:g} %" if low == high else f"{100 * low:g} to {100 * high:g} %"
         lines.append(
             f"| {name} | {gridding} | {of['cells']:,.0f} | {of['occupied']:,.0f} | "
-            f"{100 * of['density']:.2g} % | "
-            f"{of['mean']:.3g} | {1 / of['density']:,.3g} | {said} |"
+            f"{100 * of['density']:.2g} % | {of['mean']:.3g} | {1 / of['density']:,.3g} | {said} |"
         )
     return ["\n".join(lines)]
 

@@ -95,13 +95,10 @@ def about(results: Results, quick: bool) -> str:
     """Return what was set, in words."""
     base = _base(quick)
     return (
-        f"m = {base['cells']:,} cells, occupied anywhere with density 0.1, counts N(100, 20) rounded to "
-        f"a positive "
-        f"number, epsilon 0.1; {base['questions']} subsets of each size in each of {len(_runs(quick))} "
-        f"runs. Of a "
-        "table without order subsets and ranges are the same. The threshold of a threshold sample is "
-        "that of a "
-        "priority sample of the wanted size."
+        f"m = {base['cells']:,} cells, occupied anywhere with density 0.1, counts N(100, 20) rounded to a "
+        f"positive number, epsilon 0.1; {base['questions']} subsets of each size in each of "
+        f"{len(_runs(quick))} runs. Of a table without order subsets and ranges are the same. The threshold "
+        "of a threshold sample is that of a priority sample of the wanted size."
     )
 
 
@@ -224,8 +221,7 @@ def _kinds_claim(results: Results, quick: bool) -> Claim:
         "Section 4.2",
         "for these summaries, range queries and subset queries are effectively identical",
         f"Ratios of the error of ranges to that of subsets lie between {min(means):.2f} and "
-        f"{max(means):.2f} (filter, "
-        "priority and filter-priority, four sizes).",
+        f"{max(means):.2f} (filter, priority and filter-priority, four sizes).",
         judged(within(value, 0.9, 1.1) for value in found.values()),
         "within 10 % for each method and R, as far as chance allows for.",
     )
@@ -291,8 +287,8 @@ def _filter_claims(results: Results, quick: bool) -> list[Claim]:
         Claim(
             where,
             "two-sided filtering is generally more accurate than one-sided",
-            f"With the same cutoff it had surely less error at {wins[asked]} of {len(cutoffs)} cutoffs "
-            f"(R = {asked:,}).",
+            f"With the same cutoff it had surely less error at {wins[asked]} of {len(cutoffs)} cutoffs (R = "
+            f"{asked:,}).",
             Verdict.HOLDS
             if wins[asked] > 0.75 * len(cutoffs)
             else Verdict.IN_PART
@@ -308,7 +304,7 @@ def _filter_claims(results: Results, quick: bool) -> list[Claim]:
             + ".",
             judged(within(value, -0.005, 0.005) for value in bias.values()) if bias else Verdict.DOES_NOT,
             f"bias within half a percent at every cutoff that leaves {100 * _MOST:.0f} % of the occupied "
-            f"cells.",
+            "cells.",
         ),
         Claim(
             where,
@@ -341,12 +337,11 @@ def _filter_claims(results: Results, quick: bool) -> list[Claim]:
             "error is least when the sample has most of the true points and few zeros, which may need a "
             "larger summary",
             f"Least at cutoff {best}: {100 * found[best]:.1f} % of the occupied cells are in it, "
-            f"{100 * lifted:.0f} % of "
-            f"its {two.of('rows', cutoff=best).mean:,.0f} rows are empty cells ({occupied:,.0f} cells "
-            f"are occupied).",
+            f"{100 * lifted:.0f} % of its {two.of('rows', cutoff=best).mean:,.0f} rows are empty cells "
+            f"({occupied:,.0f} cells are occupied).",
             judged([found[best] >= _MOST, lifted <= 0.25, two.of("rows", cutoff=best).mean > occupied]),
-            f"{100 * _MOST:.0f} % of the occupied cells, at most a quarter empty ones, and more rows "
-            f"than occupied cells.",
+            f"{100 * _MOST:.0f} % of the occupied cells, at most a quarter empty ones, and more rows than "
+            "occupied cells.",
         ),
         Claim(
             where,
@@ -354,7 +349,7 @@ def _filter_claims(results: Results, quick: bool) -> list[Claim]:
             "Cutoffs at which two-sided had surely less error: "
             + "; ".join(f"R = {size:,}: {number} of {len(cutoffs)}" for size, number in wins.items())
             + f". Largest error over all cutoffs (R = {asked:,}): {worst[0]} two-sided, {worst[1]} "
-            f"one-sided.",
+            "one-sided.",
             judged([*larger, worst[0].high < worst[1].low]),
             "surely less at every cutoff and size, and a smaller largest error.",
         ),
@@ -404,9 +399,8 @@ def _sample_claims(results: Results, quick: bool) -> list[Claim]:
         Claim(
             where,
             "the only difference is that priority sampling returns a fixed size",
-            f"Priority samples had exactly the size asked for; threshold samples between "
-            f"{min(loose):,.0f} and "
-            f"{max(loose):,.0f} where {sizes[-1]:,} were meant.",
+            f"Priority samples had exactly the size asked for; threshold samples between {min(loose):,.0f} "
+            f"and {max(loose):,.0f} where {sizes[-1]:,} were meant.",
             judged(
                 [
                     all(set(rows) == {size} for rows, size in zip(exact, sizes, strict=True)),
@@ -475,8 +469,7 @@ def _combined_claims(results: Results, quick: bool) -> list[Claim]:
             where,
             "the best cutoff is also affected by the density",
             f"Best at density {sparse}: {best_sparse}; at 0.1: {best[asked]} (R = {asked:,}). The latter "
-            f"has {gained} times "
-            "the error of the former on the sparser table.",
+            f"has {gained} times the error of the former on the sparser table.",
             judged([best_sparse != best[asked], above(gained, 1)]),
             "another cutoff is best, and surely better there.",
         ),

@@ -167,16 +167,12 @@ def about(results: Results, quick: bool) -> str:
     levels = (cells - 1).bit_length() + 1
     return (
         f"m = {cells:,} cells in a line, density 0.1, N(100, 20), epsilon 0.1, size {cells // 10:,}: "
-        f"{levels} levels of dyadic "
-        "nodes. *Skewed*: occupied cells lie around 100 centres, each at a Laplace distance of scale "
-        "m/2000 from one "
-        "(the paper does not say which skew it took). Filter and priority have the full size; "
-        "filter-priority the cutoff "
-        f"{20 * levels}, two units of noise. *Checked*: the paper's check on what passed the filter "
-        f"(two-sided), before "
-        "sampling; what is left is smaller. *Consistent*: hushtable's own, of counts above 0, which "
-        "spends the rows that "
-        "the check saves on nodes further down. Beside the paper's: Haar coefficients and our pruned tree."
+        f"{levels} levels of dyadic nodes. *Skewed*: occupied cells lie around 100 centres, each at a "
+        "Laplace distance of scale m/2000 from one (the paper does not say which skew it took). Filter and "
+        f"priority have the full size; filter-priority the cutoff {20 * levels}, two units of noise. "
+        "*Checked*: the paper's check on what passed the filter (two-sided), before sampling; what is left "
+        "is smaller. *Consistent*: hushtable's own, of counts above 0, which spends the rows that the "
+        "check saves on nodes further down. Beside the paper's: Haar coefficients and our pruned tree."
     )
 
 
@@ -382,8 +378,7 @@ def _skewed_claims(results: Results, quick: bool) -> list[Claim]:
             "Figure 5(c)",
             "consistency checks reduce the errors of both techniques by 30 % to 60 %",
             f"{gains_listed(gains)} hushtable's own, at the full size, has these ratios of errors to the "
-            f"filter: "
-            f"{listed(full)}.",
+            f"filter: {listed(full)}.",
             judged(within(value, 0.3, 0.6) for each in gains.values() for value in each.values()),
             "between 30 and 60 % for both techniques and every R, as far as chance allows for.",
         ),
@@ -393,7 +388,7 @@ def _skewed_claims(results: Results, quick: bool) -> list[Claim]:
             "; ".join(
                 f"{arm}: {100 * mean(v.mean for v in each.values()):.1f} % on skewed, "
                 f"{100 * mean(v.mean for v in uniform[arm].values()):.1f} % on uniform data, on average "
-                f"over R"
+                "over R"
                 for arm, each in gains.items()
             )
             + ".",
@@ -404,8 +399,7 @@ def _skewed_claims(results: Results, quick: bool) -> list[Claim]:
             "Section 4.4, consistency",
             "checks on the geometric mechanism are no help, since very few entries are zero",
             f"{share.percent()} of all noisy nodes are 0. Dropping what lies below those, errors become "
-            f"{listed(helped)} "
-            "times as large.",
+            f"{listed(helped)} times as large.",
             judged([share.mean < 0.01, *(value.high >= 0.98 for value in helped.values())]),
             "less than 1 % zeros, and no error lowered by more than 2 %.",
         ),
@@ -446,9 +440,8 @@ def _growth_claims(results: Results, quick: bool) -> list[Claim]:
         Claim(
             "Section 3",
             "the variance of range queries grows as log^3 m, for dyadic ranges and wavelets",
-            f"Divided by the squared number of levels, it grows from m = 2^{middle} to 2^{last} this "
-            f"many times as much as from "
-            f"2^{heights[0]} to 2^{middle}: "
+            f"Divided by the squared number of levels, it grows from m = 2^{middle} to 2^{last} this many "
+            f"times as much as from 2^{heights[0]} to 2^{middle}: "
             + "; ".join(f"{arm}: {value}" for arm, value in steps.items())
             + ". Fitted exponents of the number of levels: "
             + "; ".join(f"{arm}: {slope:.2f}" for arm, slope in slopes.items())
@@ -461,8 +454,7 @@ def _growth_claims(results: Results, quick: bool) -> list[Claim]:
             "in practice the results of dyadic ranges and wavelets are quite similar",
             f"At m = 2^{last} the variance of dyadic ranges is {between} times that of Haar wavelets "
             f"({between.mean**0.5:.2g} times the error). Beside both, the best of the paper's dyadic "
-            f"summaries has "
-            f"{gains} times the error of our pruned tree.",
+            f"summaries has {gains} times the error of our pruned tree.",
             within(between, 0.5, 2),
             "variances within a factor of 2.",
         ),

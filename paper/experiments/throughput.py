@@ -102,19 +102,22 @@ def _scattered(cells: int, occupied: int) -> Table:
 
 
 def _jobs(table: Table, size: int, kind: str) -> dict[str, Callable[[], object]]:
+    """Return every method as a job, set so that about `size` rows are published."""
     random = np.random.default_rng(1)
     chance = -np.expm1(-0.1)
-    sample = ht.summarize(table.sparse, ht.Priority(size=size), epsilon=_EPSILON)
-    cutoff = 420 if kind == "dyadic" else 40
+    structure = ht.Dyadic() if kind == "dyadic" else None
+    largest = ht.summarize(table.sparse, ht.Filter(size=size), epsilon=_EPSILON, structure=structure)
+    sample = ht.summarize(table.sparse, ht.Priority(size=size), epsilon=_EPSILON, structure=structure)
+    threshold = max(1, round(sample.threshold or 1))
+    low = {"cells": 40, "dyadic": 420, "wide": 10}[kind]
     methods: dict[str, _Method] = {
         "geometric": ht.Everything(),
-        "filter": ht.Filter(size=size) if kind == "dyadic" else ht.Filter(cutoff=50),
-        "threshold": ht.Threshold(threshold=max(1, round(sample.threshold or 1))),
-        "filter-threshold": ht.FilterThreshold(cutoff=cutoff, threshold=max(1, round(sample.threshold or 1))),
+        "filter": ht.Filter(cutoff=max(1, round(largest.cutoff or 1))),
+        "threshold": ht.Threshold(threshold=threshold),
+        "filter-threshold": ht.FilterThreshold(cutoff=low, threshold=threshold),
         "priority": ht.Priority(size=size),
-        "filter-priority": ht.FilterPriority(cutoff=cutoff, size=size),
+        "filter-priority": ht.FilterPriority(cutoff=low, size=size),
     }
-    structure = ht.Dyadic() if kind == "dyadic" else None
 
     def noise_in_numpy() -> object:
         noisy = random.geometric(chance, table.cells) - random.geometric(chance, table.cells)
@@ -124,10 +127,6 @@ def _jobs(table: Table, size: int, kind: str) -> dict[str, Callable[[], object]]
     def ours(arm: str) -> Callable[[], object]:
         return lambda: ht.summarize(table.sparse, methods[arm], epsilon=_EPSILON, structure=structure)
 
-    if kind == "wide":
-        # A fixed cutoff would publish more the larger the domain is: all have the same number of rows.
-        methods["filter"] = ht.Filter(size=size)
-        methods["filter-priority"] = ht.FilterPriority(cutoff=10, size=size)
     return {arm: noise_in_numpy if arm == "geometric, NumPy" else ours(arm) for arm in _ARMS[kind]}
 
 
@@ -135,14 +134,11 @@ def about(results: Results, quick: bool) -> str:
     """Return what was set, in words."""
     return (
         f"m = {_cells(quick):,} cells, N(100, 20), epsilon 0.1, as many rows as occupied cells; "
-        f"`ht.summarize` alone, from "
-        "a table in memory, one process; medians of rounds in which all methods take turns, over runs. "
-        "The filter of "
-        "cells has the cutoff 50, filter-priority 40; dyadic ones the size and 420. *Geometric* is "
-        "hushtable's own, "
-        "exact noise on every cell; NumPy's two geometric draws for each are beside it. The paper names "
-        "no machine: "
-        "only ratios can be compared. In the wide domains a hundredth of "
+        "`ht.summarize` alone, from a table in memory, one process; medians of rounds in which all methods "
+        "take turns, over runs. Cutoffs and thresholds are those at which as many rows come out; "
+        "filter-priority has the cutoff 40 (of nodes 420, in wide domains 10). *Geometric* is hushtable's "
+        "own, exact noise on every cell; NumPy's two geometric draws for each are beside it. The paper "
+        "names no machine: only ratios can be compared. In the wide domains a hundredth of "
         f"{_cells(quick):,} cells are occupied, whatever m is."
     )
 
@@ -278,7 +274,7 @@ def claims(results: Results, quick: bool) -> list[Claim]:
             "Section 1",
             "running time is proportional to the output, and independent of the size of the table",
             f"In a domain of {domains[-1]:.0e} cells instead of {domains[0]:.0e}, with the same occupied "
-            f"cells and rows: "
+            "cells and rows: "
             + "; ".join(f"{arm}: {each[-1]}" for arm, each in growth.items())
             + f" times as long; {most.mean:.2f} at most for any domain.",
             judged(below(value, 2) for each in growth.values() for value in each),
@@ -287,7 +283,7 @@ def claims(results: Results, quick: bool) -> list[Claim]:
         Claim(
             "Section 1, example 1",
             "10^12 cells take terabytes, and drawing noise for all of them is extremely slow",
-            f"8 terabytes at 8 bytes a cell; NumPy's noise, at the rate measured here, would take "
+            "8 terabytes at 8 bytes a cell; NumPy's noise, at the rate measured here, would take "
             f"{hours:.0f} hours.",
             Verdict.HOLDS if hours >= 1 else Verdict.DOES_NOT,
             "an hour or more.",
