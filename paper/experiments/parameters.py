@@ -6,7 +6,7 @@ from math import hypot
 
 from paper.claims import Claim, Verdict, above, below, judged, within
 from paper.drawing import Line, Panel, drawing
-from paper.measuring import Measured, Results, Setting, measured, ratio
+from paper.measuring import Measured, Results, Setting, ratio
 from paper.releasing import range_run, sizes_of, subset_run
 from paper.report import Picture
 
@@ -242,32 +242,16 @@ def _filter_claims(results: Results, quick: bool) -> list[Claim]:
     best = min(cutoffs, key=lambda cutoff: errors[cutoff].mean)
     lifted = two.of("empty rows", cutoff=best).mean / two.of("rows", cutoff=best).mean
     occupied = int(_base(quick)["cells"]) * 0.1
-    larger = [
-        judged(
-            _less(two.where(cutoff=cutoff), one.where(cutoff=cutoff), f"error {size}") for cutoff in cutoffs
-        )
+    less = {
+        (size, cutoff): _less(two.where(cutoff=cutoff), one.where(cutoff=cutoff), f"error {size}")
         for size in sizes
-    ]
-    wins = {
-        size: sum(
-            _less(two.where(cutoff=cutoff), one.where(cutoff=cutoff), f"error {size}") is Verdict.HOLDS
-            for cutoff in cutoffs
-        )
-        for size in sizes
+        for cutoff in cutoffs
     }
-    bias = {
-        c: measured(
-            [
-                v / t
-                for v, t in zip(
-                    two.where(cutoff=c).values(f"bias {asked}"),
-                    two.where(cutoff=c).values(f"truth {asked}"),
-                    strict=True,
-                )
-            ]
-        )
-        for c in many
-    }
+    wins = {size: sum(less[size, cutoff] is Verdict.HOLDS for cutoff in cutoffs) for size in sizes}
+    bias = {}
+    for cutoff in many:
+        some = two.where(cutoff=cutoff)
+        bias[cutoff] = ratio(some.values(f"bias {asked}"), some.values(f"truth {asked}"))
     relative = {cutoff: two.of(f"relative {asked}", cutoff=cutoff) for cutoff in many}
     over = {
         cutoff: (one.of(f"over {asked}", cutoff=cutoff), two.of(f"over {asked}", cutoff=cutoff))
@@ -350,7 +334,7 @@ def _filter_claims(results: Results, quick: bool) -> list[Claim]:
             + "; ".join(f"R = {size:,}: {number} of {len(cutoffs)}" for size, number in wins.items())
             + f". Largest error over all cutoffs (R = {asked:,}): {worst[0]} two-sided, {worst[1]} "
             "one-sided.",
-            judged([*larger, worst[0].high < worst[1].low]),
+            judged([*less.values(), worst[0].high < worst[1].low]),
             "surely less at every cutoff and size, and a smaller largest error.",
         ),
     ]
