@@ -109,8 +109,8 @@ class Panel:
 
 
 @dataclass(frozen=True, slots=True)
-class Bars:
-    """One pair of axes with a bar for each value, and the range that the paper gives behind them."""
+class Dots:
+    """One pair of axes with a dot for each value, and the range that the paper gives behind them."""
 
     title: str
     x: str
@@ -118,7 +118,7 @@ class Bars:
     stated: tuple[float, float]
 
 
-def drawing(panels: Sequence[Panel | Bars], *, columns: int | None = None) -> Figure:
+def drawing(panels: Sequence[Panel | Dots], *, columns: int | None = None) -> Figure:
     """Return panels side by side, with one legend below."""
     columns = columns or len(panels)
     rows = -(-len(panels) // columns)
@@ -127,8 +127,8 @@ def drawing(panels: Sequence[Panel | Bars], *, columns: int | None = None) -> Fi
         for axes in grid.flat[len(panels) :]:
             axes.set_axis_off()
         for axes, panel in zip(grid.flat, panels, strict=False):
-            if isinstance(panel, Bars):
-                _draw_bars(axes, panel)
+            if isinstance(panel, Dots):
+                _draw_dots(axes, panel)
             else:
                 _draw_lines(axes, panel)
         shown: dict[str, Artist] = {}
@@ -176,14 +176,16 @@ def _draw_lines(axes: Axes, panel: Panel) -> None:
         axes.set_xticks(list(panel.ticks))
 
 
-def _draw_bars(axes: Axes, panel: Bars) -> None:
+def _draw_dots(axes: Axes, panel: Dots) -> None:
     names = list(panel.values)
-    axes.barh(names, list(panel.values.values()), height=0.6, color=_BLUE, label="measured")
+    axes.plot(list(panel.values.values()), names, "o", color=_BLUE, markersize=8, label="measured")
     low, high = panel.stated
-    axes.axvspan(low / 1.02, high * 1.02, color=_ORANGE, alpha=0.5, label="the paper says", linewidth=0)
+    axes.axvspan(
+        low / 1.02, high * 1.02, color=_ORANGE, alpha=0.5, label="the paper says", linewidth=0, zorder=0
+    )
     axes.set_xscale("log")
     axes.set(title=panel.title, xlabel=panel.x)
-    axes.grid(visible=False, axis="y")
+    axes.margins(y=0.3)
     axes.invert_yaxis()
     _plain(axes.xaxis)
 

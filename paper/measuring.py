@@ -51,7 +51,7 @@ class Measured:
         >>> Measured(0.1234, 0.0021, 10).percent()
         '12.3 ± 0.21 %'
         """
-        return f"{100 * self.mean:.3g} ± {100 * self.error:.2g} %"
+        return f"{digits(100 * self.mean, 3)} ± {digits(100 * self.error, 2)} %"
 
 
 def digits(value: float, number: int) -> str:

@@ -20,7 +20,7 @@ from paper.experiments.ranges import (
     range_lines,
     ratios_of,
 )
-from paper.measuring import Measured, Results, Setting, Value
+from paper.measuring import Measured, Results, Setting, Value, digits
 from paper.releasing import range_run, subset_run
 from paper.report import Picture
 
@@ -123,14 +123,17 @@ def tables(results: Results, quick: bool) -> list[str]:
         of = {key: group.of(key).mean for key in group.rows[0][1]}
         facts.append(
             f"| {name} | {of['cells']:,.0f} | {of['occupied']:,.0f} | {100 * of['density']:.2g} % | "
-            f"{of['people']:,.0f} | {of['mean']:,.4g} | {of['sd']:,.4g} | {100 * of['one or two']:.0f} % |"
+            f"{of['people']:,.0f} | {digits(of['mean'], 3)} | {digits(of['sd'], 3)} | "
+            f"{100 * of['one or two']:.0f} % |"
         )
     facts.append('| OnTheMap, in the paper | 16,000,000 | 820,000 | 5.1 % | | 150 | "very high" | "many" |')
     lines = ["| table | method | rows | " + " | ".join(f"{100 * share:g} % of m" for share in _SHARES) + " |"]
     lines.append("|---" * (3 + len(_SHARES)) + "|")
     for table in _tables(quick):
         for (arm,), group in results.where(figure=f"subsets, {table}").grouped("arm").items():
-            errors = (f"{100 * group.of(f'relative {size}').mean:.2g} %" for size in _sizes(table, _SHARES))
+            errors = (
+                f"{digits(100 * group.of(f'relative {size}').mean, 2)} %" for size in _sizes(table, _SHARES)
+            )
             lines.append(f"| {table} | {arm} | {group.of('rows').mean:,.0f} | {' | '.join(errors)} |")
     return ["The tables:\n\n" + "\n".join(facts), "Median relative errors of subsets:\n\n" + "\n".join(lines)]
 
@@ -218,8 +221,8 @@ def _fact_claims(results: Results, quick: bool) -> list[Claim]:
             "Appendix A",
             "commuting tables are sparse (0.051), with a mean of about 150 and very high variance",
             "; ".join(
-                f"{table}: density {of(table, 'density'):.3g}, mean {of(table, 'mean'):,.4g}, standard "
-                f"deviation {of(table, 'sd') / of(table, 'mean'):.2g} times the mean"
+                f"{table}: density {of(table, 'density'):.3g}, mean {digits(of(table, 'mean'), 3)}, "
+                f"standard deviation {of(table, 'sd') / of(table, 'mean'):.2g} times the mean"
                 for table in plain
             )
             + ". Neither is the paper's own table.",
@@ -255,7 +258,7 @@ def _fact_claims(results: Results, quick: bool) -> list[Claim]:
                 f"From {of('block groups', 'density'):.3g} to {density:.3g}; the occupied cells become "
                 f"{of(kinds, 'occupied') / of('block groups', 'occupied'):.2g} times as many.",
                 Verdict.HOLDS if density < 0.01 else Verdict.IN_PART if density < 0.1 else Verdict.DOES_NOT,
-                "below 0.01 holds; below a tenth of a cell in part (ours starts from a denser table).",
+                "below 0.01 holds; below 0.1 in part (ours starts from a denser table).",
             )
         )
     return claims

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 import hushtable as ht
 from paper import data
 from paper.claims import Claim, Verdict, above, judged
-from paper.drawing import Bars, drawing
+from paper.drawing import Dots, drawing
 from paper.measuring import Results, Setting
 from paper.report import Picture
 
@@ -188,7 +188,7 @@ def figures(results: Results, quick: bool) -> list[Picture]:
     for name, griddings in _GRIDDINGS.items():
         values = {each: 100 * results.of("density", data=name, arm=each).mean for each in griddings}
         low, high = _PAPER[name]
-        panels.append(Bars(name, "density, %", values, (100 * low, 100 * high)))
+        panels.append(Dots(name, "density, %", values, (100 * low, 100 * high)))
     caption = "Densities of real tables under several griddings, beside the paper's."
     return [Picture("densities", caption, drawing(panels, columns=2), results.where(figure="densities"))]
 
