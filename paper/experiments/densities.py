@@ -13,7 +13,7 @@ import hushtable as ht
 from paper import data
 from paper.claims import Claim, Verdict, above, judged
 from paper.drawing import Dots, drawing
-from paper.measuring import Results, Setting
+from paper.measuring import Results, Setting, digits
 from paper.report import Picture
 
 TITLE = "Densities of real tables"
@@ -177,7 +177,7 @@ def tables(results: Results, quick: bool) -> list[str]:
         said = f"{100 * low:g} %" if low == high else f"{100 * low:g} to {100 * high:g} %"
         lines.append(
             f"| {name} | {gridding} | {of['cells']:,.0f} | {of['occupied']:,.0f} | "
-            f"{100 * of['density']:.2g} % | {of['mean']:.3g} | {1 / of['density']:,.3g} | {said} |"
+            f"{100 * of['density']:.2g} % | {digits(of['mean'], 3)} | {digits(1 / of['density'], 3)} | {said} |"
         )
     return ["\n".join(lines)]
 
@@ -220,7 +220,7 @@ def claims(results: Results, quick: bool) -> list[Claim]:
     telemetry = [1 / value for (name, _), value in densities.items() if name == "telemetry"]
     low_share = sum(value < 0.1 for value in densities.values())
     dense = {epsilon: results.of("not zero", figure="noise", epsilon=epsilon) for epsilon in ("0.1", "1")}
-    digits = {epsilon: results.of("one digit", figure="noise", epsilon=epsilon) for epsilon in ("0.1", "1")}
+    single = {epsilon: results.of("one digit", figure="noise", epsilon=epsilon) for epsilon in ("0.1", "1")}
     return [
         *found,
         Claim(
@@ -270,10 +270,10 @@ def claims(results: Results, quick: bool) -> list[Claim]:
             "Section 1, example 1",
             "the noise is relatively small, typically single digit perturbations",
             "; ".join(
-                f"epsilon {epsilon}: {value.percent()} have one digit" for epsilon, value in digits.items()
+                f"epsilon {epsilon}: {value.percent()} have one digit" for epsilon, value in single.items()
             )
             + ".",
-            judged([above(digits["0.1"], 0.5), above(digits["1"], 0.5)]),
+            judged([above(single["0.1"], 0.5), above(single["1"], 0.5)]),
             "more than half at both.",
         ),
     ]
