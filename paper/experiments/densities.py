@@ -177,7 +177,8 @@ def tables(results: Results, quick: bool) -> list[str]:
         said = f"{100 * low:g} %" if low == high else f"{100 * low:g} to {100 * high:g} %"
         lines.append(
             f"| {name} | {gridding} | {of['cells']:,.0f} | {of['occupied']:,.0f} | "
-            f"{100 * of['density']:.2g} % | {digits(of['mean'], 3)} | {digits(1 / of['density'], 3)} | {said} |"
+            f"{100 * of['density']:.2g} % | {digits(of['mean'], 3)} | {digits(1 / of['density'], 3)} | "
+            f"{said} |"
         )
     return ["\n".join(lines)]
 
