@@ -14,8 +14,11 @@ from paper.measuring import Results, Setting
 from paper.report import Picture, Section, write
 from paper.running import finished
 
-# A new experiment is a module of `paper/experiments` and its name here. Sketches join before the competitor.
+# A new experiment is a module of `paper/experiments` and its name here.
 EXPERIMENTS = ("parameters", "comparison", "throughput", "ranges", "commuting", "competitor", "densities")
+_LATER = [
+    Section("sketches", "Sketches", "", missing="Not measured yet: it waits for hushtable's count sketch.")
+]
 _HERE = Path(__file__).parent
 
 
@@ -78,6 +81,8 @@ def main(arguments: list[str] | None = None) -> int:
         # A page about some of them would take the place of the one about all.
         folder = folder / "results" / "some"
         command = f"python -m paper {' '.join(asked.names)}"
+    else:
+        sections += _LATER
     page = write(sections, folder, command=command)
     print(f"{perf_counter() - start:.0f} s; see {os.path.relpath(page)}", file=sys.stderr)
     return 0

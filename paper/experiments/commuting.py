@@ -44,6 +44,10 @@ def _tables(quick: bool) -> list[str]:
     return ["block groups"] if quick else list(_TABLES)
 
 
+def _questions(quick: bool) -> int:
+    return 100 if quick else 300
+
+
 def _sizes(table: str, shares: tuple[float, ...]) -> tuple[int, ...]:
     return tuple(round(_TABLES[table] * share) for share in shares)
 
@@ -53,7 +57,7 @@ def settings(quick: bool) -> list[Setting]:
     found: list[Setting] = [{"figure": "facts", "data": table, "run": 0} for table in _tables(quick)]
     for table in _tables(quick):
         cells = _TABLES[table]
-        base: dict[str, Value] = {"data": table, "epsilon": "0.1", "questions": 100 if quick else 300}
+        base: dict[str, Value] = {"data": table, "epsilon": "0.1", "questions": _questions(quick)}
         runs = 2 if quick else 15 if table == "block groups" else 8
         size = cells * 3 // 16
         sampled: dict[str, Value] = {"method": "filter-priority", "size": size, "cutoff": _CUTOFF}
@@ -99,17 +103,21 @@ def run(setting: Setting) -> dict[str, float]:
 
 def about(results: Results, quick: bool) -> str:
     """Return what was set, in words."""
+    runs = ", ".join(
+        f"{len(results.where(figure=f'subsets, {table}', arm='filter'))} of {table}"
+        for table in _tables(quick)
+    )
     return (
-        "The paper's OnTheMap table (47 states by county and two digits of the tract) is not to be had. We "
-        "take LODES, the same product, for Rhode Island 2019 (primary jobs and others, JT00) between block "
-        "groups; and, nearest in scale and variance, the flows of the American Community Survey 2011-2015 "
-        "between all counties of the US. *27 kinds*: the block groups with age, earnings and industry, "
-        "three values each. LODES tells these one by one for a flow, not together, so each flow of block "
-        "groups is split over 27 kinds as if they were independent within it, by a multinomial of a fixed "
-        "seed. Epsilon 0.1. Sizes are the paper's in proportion: 3/16 of the domain for subsets (its "
-        "3*10^6 of 1.6*10^7), 0.6 of the occupied cells for dyadic ranges (its 5*10^5 of 8.2*10^5). Cells "
-        f"are in the order of work places, then of homes. Filter-priority has the cutoff {_CUTOFF} for "
-        "cells, two units of noise for nodes."
+        "The paper's OnTheMap table (47 states by county and two digits of the tract) cannot be had here. "
+        "We take LODES, the same product, for Rhode Island 2019 (all jobs, JT00) between block groups; "
+        "and, nearest in scale and variance, the flows of the American Community Survey 2011-2015 between "
+        "all counties of the US. *27 kinds*: the block groups with age, earnings and industry, three "
+        "values each. LODES tells these one by one for a flow, not together, so each flow of block groups "
+        "is split over 27 kinds as if they were independent within it, by a multinomial of a fixed seed. "
+        "Epsilon 0.1. Sizes are the paper's in proportion: 3/16 of the domain for subsets (its 3*10^6 of "
+        "1.6*10^7), 0.6 of the occupied cells for dyadic ranges (its 5*10^5 of 8.2*10^5). Cells are in the "
+        f"order of work places, then of homes. Filter-priority has the cutoff {_CUTOFF} for cells, two "
+        f"units of noise for nodes. Runs: {runs}, each with {_questions(quick)} questions of each size."
     )
 
 

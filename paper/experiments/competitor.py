@@ -118,7 +118,12 @@ def about(results: Results, quick: bool) -> str:
         "smallest number of three digits that satisfies the bound of `paper/competitor.py`. Their privacy "
         "is probabilistic, and counts the number of people as public: weaker than what the others here "
         "keep. *Prior taken off* rescales the synthetic counts so that their mean is right, which the "
-        "paper does not speak of. The others spend epsilon 1 as well."
+        "paper does not speak of. The others spend epsilon 1 as well. "
+        "Runs: "
+        + ", ".join(
+            f"{len(results.where(figure=each, arm='geometric'))} of {each}" for each in _tables(quick)
+        )
+        + "."
     )
 
 

@@ -35,6 +35,10 @@ def _widths(quick: bool) -> tuple[int, ...]:
     return (100, 1000, 10_000) if quick else (100, 1000, 5000, 10_000, 50_000, 100_000, 500_000)
 
 
+def _questions(quick: bool) -> int:
+    return 100 if quick else 300
+
+
 def _heights(quick: bool) -> tuple[int, ...]:
     return (8, 11, 14) if quick else (8, 10, 12, 14, 16, 18, 20)
 
@@ -84,7 +88,7 @@ def settings(quick: bool) -> list[Setting]:
         "mean": 100,
         "sd": 20,
         "epsilon": "0.1",
-        "questions": 100 if quick else 300,
+        "questions": _questions(quick),
         "sizes": " ".join(map(str, _widths(quick))),
     }
     levels = (cells - 1).bit_length() + 1
@@ -172,7 +176,9 @@ def about(results: Results, quick: bool) -> str:
         f"priority have the full size; filter-priority the cutoff {20 * levels}, two units of noise. "
         "*Checked*: the paper's check on what passed the filter (two-sided), before sampling; what is left "
         "is smaller. *Consistent*: hushtable's own, of counts above 0, which spends the rows that the "
-        "check saves on nodes further down. Beside the paper's: Haar coefficients and our pruned tree."
+        "check saves on nodes further down. Beside the paper's: Haar coefficients and our pruned tree. "
+        f"{len(results.where(figure='skewed', arm='filter'))} runs, each with {_questions(quick)} ranges of "
+        "each width."
     )
 
 

@@ -135,11 +135,11 @@ def about(results: Results, quick: bool) -> str:
     return (
         f"m = {_cells(quick):,} cells, N(100, 20), epsilon 0.1, as many rows as occupied cells; "
         "`ht.summarize` alone, from a table in memory, one process; medians of rounds in which all methods "
-        "take turns, over runs. Cutoffs and thresholds are those at which as many rows come out; "
-        "filter-priority has the cutoff 40 (of nodes 420, in wide domains 10). *Geometric* is hushtable's "
-        "own, exact noise on every cell; NumPy's two geometric draws for each are beside it. The paper "
-        "names no machine: only ratios can be compared. In the wide domains a hundredth of "
-        f"{_cells(quick):,} cells are occupied, whatever m is."
+        f"take turns, over {len(results.where(figure='cells', density=0.1))} runs. Cutoffs and thresholds "
+        "are those at which as many rows come out; filter-priority has the cutoff 40 (of nodes 420, in "
+        "wide domains 10). *Geometric* is hushtable's own, exact noise on every cell; NumPy's two "
+        "geometric draws for each are beside it. The paper names no machine: only ratios can be compared. "
+        f"In the wide domains a hundredth of {_cells(quick):,} cells are occupied, whatever m is."
     )
 
 
