@@ -89,8 +89,8 @@ def priority_sample(summary: ht.Summary, size: int, random: np.random.Generator)
 
 def _nodes(summary: ht.Summary) -> tuple[Numbers, Numbers, Numbers]:
     """Return the level, the first cell and the last of each row of a line."""
-    if summary.nodes is None:
-        raise ValueError("a summary of cells has no nodes")
+    if summary.nodes is None or not hasattr(summary.nodes, "intervals"):
+        raise ValueError("cells and sketches have no nodes in a line")
     levels, firsts, lasts = summary.nodes.intervals(summary.codes)
     return levels[:, 0].astype(np.int64), firsts[:, 0], lasts[:, 0]
 

@@ -27,7 +27,7 @@ from paper.measuring import SURE, Measured
 
 _BLACK, _ORANGE, _SKY, _GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
 _BLUE, _RED, _PINK, _GREY, _BROWN = "#0072B2", "#D55E00", "#CC79A7", "#7F7F7F", "#8C5A2B"
-_WINE = "#882255"
+_WINE, _PURPLE, _INDIGO = "#882255", "#AA4499", "#332288"
 
 _STYLE: Any = {
     "font.size": 9,
@@ -82,6 +82,14 @@ LOOKS: dict[str, Look] = {
     "pruned tree": Look(_PINK, "p"),
     "resampling": Look(_WINE, "h", "-."),
     "resampling, prior taken off": Look(_WINE, "h", ":"),
+    "sketch, one row": Look(_PURPLE, "*"),
+    "sketch, mean of rows": Look(_PURPLE, "*"),
+    "sketch, median of rows": Look(_INDIGO, "d"),
+    "sketch, median of three rows": Look(_INDIGO, "d"),
+    "sketch of the noisy table, mean": Look(_PURPLE, "x", ":"),
+    "sharing of buckets": Look(_SKY, "v"),
+    "noise": Look(_GREY, "x"),
+    "by the formula": Look(_BLACK, "None", ":"),
 }
 
 

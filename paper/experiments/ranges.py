@@ -139,6 +139,7 @@ def _zeros_run(setting: Setting) -> dict[str, float]:
     before = np.abs(range_sums(summary, asked, table.cells) - asked.truths).mean(axis=1)
     share = float((summary.counts == 0).mean())
     assert summary.nodes is not None
+    assert hasattr(summary.nodes, "intervals")  # as a sketch has not
     levels, firsts, _ = summary.nodes.intervals(summary.codes)
     height = int(levels.max())
     gone = np.zeros(1, dtype=bool)

@@ -74,6 +74,7 @@ def test_answers_are_those_of_a_release_with_the_same_rows(
 def test_dyadic_answers_are_sums_of_the_fewest_nodes(table: Table, ranges: Ranges) -> None:
     summary = ht.summarize(table.sparse, ht.Priority(size=100), epsilon="0.1", structure=ht.Dyadic())
     assert summary.nodes is not None
+    assert hasattr(summary.nodes, "intervals")  # as a sketch has not
     levels, firsts, _ = summary.nodes.intervals(summary.codes)
     weights = dict(
         zip(zip(levels[:, 0].tolist(), firsts[:, 0].tolist(), strict=True), summary.weights, strict=True)
@@ -97,6 +98,7 @@ def test_dyadic_answers_are_sums_of_the_fewest_nodes(table: Table, ranges: Range
 def test_tree_values_are_those_of_the_deepest_row(table: Table) -> None:
     summary = ht.summarize(table.sparse, ht.Filter(size=60), epsilon="0.5", structure=ht.Tree(branching=4))
     assert summary.nodes is not None
+    assert hasattr(summary.nodes, "intervals")  # as a sketch has not
     _, firsts, lasts = (each[:, 0].tolist() for each in summary.nodes.intervals(summary.codes))
     deepest = [max(k for k in range(len(summary)) if firsts[k] <= cell <= lasts[k]) for cell in range(CELLS)]
     room = [deepest.count(k) for k in range(len(summary))]
@@ -107,6 +109,7 @@ def test_tree_values_are_those_of_the_deepest_row(table: Table) -> None:
 def test_the_check_drops_what_lies_in_an_absent_range(table: Table) -> None:
     summary = ht.summarize(table.sparse, ht.Filter(cutoff=300), epsilon="0.1", structure=ht.Dyadic())
     assert summary.nodes is not None
+    assert hasattr(summary.nodes, "intervals")  # as a sketch has not
     levels, firsts, _ = (each[:, 0].tolist() for each in summary.nodes.intervals(summary.codes))
     present = set(zip(levels, firsts, strict=True))
     kept = [
