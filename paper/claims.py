@@ -67,7 +67,11 @@ def above(value: Measured, limit: float) -> Verdict:
 def within(value: Measured, low: float, high: float) -> Verdict:
     """Return whether a value lies between two others, as far as chance allows for.
 
-    >>> within(Measured(1.1, 0.1, 10), 0.5, 1.0)
-    <Verdict.HOLDS: 'holds'>
+    A value that is known less well than the two are apart cannot tell: in part.
+
+    >>> within(Measured(1.1, 0.1, 10), 0.5, 1.0), within(Measured(1.1, 0.3, 10), 0.5, 1.0)
+    (<Verdict.HOLDS: 'holds'>, <Verdict.IN_PART: 'holds in part'>)
     """
-    return Verdict.HOLDS if value.high >= low and value.low <= high else Verdict.DOES_NOT
+    if value.high < low or value.low > high:
+        return Verdict.DOES_NOT
+    return Verdict.HOLDS if value.high - value.low <= high - low else Verdict.IN_PART

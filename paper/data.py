@@ -14,6 +14,7 @@ are in ../shared/data and stay there.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
 
@@ -82,16 +83,27 @@ class Subsets:
         return found + np.where(around, before[-1], 0.0)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class Ranges:
-    """Ranges of several widths, for one run."""
+    """Cells from `starts` to below `stops`, a row for each width, and their true sums."""
 
-    def __init__(self, table: Table, widths: tuple[int, ...], *, number: int, run: int) -> None:
+    sizes: tuple[int, ...]
+    starts: Numbers
+    stops: Numbers
+    truths: Array
+
+    @classmethod
+    def by_chance(cls, table: Table, widths: tuple[int, ...], *, number: int, run: int) -> Ranges:
+        """Return ranges of several widths, for one run."""
         random = np.random.default_rng([run, 12])
-        self.sizes = widths
-        self.starts = np.stack([random.integers(table.cells - width + 1, size=number) for width in widths])
-        self.stops = self.starts + np.array(widths)[:, np.newaxis]
+        starts = np.stack([random.integers(table.cells - width + 1, size=number) for width in widths])
+        return cls.over(table, widths, starts, starts + np.array(widths)[:, np.newaxis])
+
+    @classmethod
+    def over(cls, table: Table, sizes: tuple[int, ...], starts: Numbers, stops: Numbers) -> Ranges:
+        """Return these ranges, with what is true of them."""
         before = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(table.values)])
-        self.truths = (before[self.stops] - before[self.starts]).astype(np.float64)
+        return cls(sizes, starts, stops, (before[stops] - before[starts]).astype(np.float64))
 
 
 @lru_cache(maxsize=2)

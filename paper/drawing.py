@@ -144,11 +144,12 @@ def drawing(panels: Sequence[Panel | Dots], *, columns: int | None = None) -> Fi
             handles, labels = axes.get_legend_handles_labels()
             shown |= dict(zip(labels, handles, strict=True))
         if shown:
+            legend_rows = -(-len(shown) // (2 + 2 * columns))
             figure.legend(
                 list(shown.values()),
                 list(shown),
                 loc="outside lower center",
-                ncols=min(len(shown), 2 + 2 * columns),
+                ncols=-(-len(shown) // legend_rows),
             )
     return figure
 

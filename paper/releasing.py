@@ -153,7 +153,9 @@ def subset_run(setting: Setting) -> dict[str, float]:
 def range_run(setting: Setting) -> dict[str, float]:
     """Draw one release of cells or nodes, and ask it for ranges."""
     table, epsilon = table_of(setting), Fraction(str(setting["epsilon"]))
-    asked = Ranges(table, sizes_of(setting), number=whole(setting, "questions"), run=whole(setting, "run"))
+    asked = Ranges.by_chance(
+        table, sizes_of(setting), number=whole(setting, "questions"), run=whole(setting, "run")
+    )
     if setting.get("checked"):
         summary = _checked(table, setting, epsilon)
     else:

@@ -79,7 +79,7 @@ def run(setting: Setting) -> dict[str, float]:
     else:
         values = cell_values(drawn(table, setting, epsilon=Fraction(str(setting["epsilon"]))), table.cells)
     number, which = whole(setting, "questions"), whole(setting, "run")
-    ranges = Ranges(table, sizes_of(setting), number=number, run=which)
+    ranges = Ranges.by_chance(table, sizes_of(setting), number=number, run=which)
     subsets = subsets_of(table, sizes_of(setting), number, which)
     by_range = np.abs(value_sums(values, ranges) - ranges.truths).mean(axis=1)
     by_subset = np.abs(subsets.sums(values) - subsets.truths).mean(axis=1)

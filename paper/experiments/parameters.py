@@ -36,8 +36,9 @@ def _base(quick: bool) -> dict[str, str | int | float]:
     }
 
 
-def _runs(quick: bool) -> range:
-    return range(3 if quick else 20)
+def _runs(quick: bool, figure: str) -> int:
+    """Return how many runs a figure has: more where two things are said to be equal."""
+    return 3 if quick else 120 if figure in ("samples", "kinds") else 20
 
 
 def settings(quick: bool) -> list[Setting]:
@@ -76,7 +77,7 @@ def settings(quick: bool) -> list[Setting]:
         for arm, choice in _FLAT.items():
             size = {} if arm == "filter" else {"size": round(cells * 0.1)}
             arms.append({"figure": "kinds", "arm": arm, "method": arm, "asked": asked, **choice, **size})
-    return [base | arm | {"run": run} for arm in arms for run in _runs(quick)]
+    return [base | arm | {"run": run} for arm in arms for run in range(_runs(quick, str(arm["figure"])))]
 
 
 _FLAT: dict[str, dict[str, int]] = {
@@ -97,8 +98,9 @@ def about(results: Results, quick: bool) -> str:
     return (
         f"m = {base['cells']:,} cells, occupied anywhere with density 0.1, counts N(100, 20) rounded to a "
         f"positive number, epsilon 0.1; {base['questions']} subsets of each size in each of "
-        f"{len(_runs(quick))} runs. Of a table without order subsets and ranges are the same. The threshold "
-        "of a threshold sample is that of a priority sample of the wanted size."
+        f"{_runs(quick, 'filters')} runs ({_runs(quick, 'samples')} for samples). Of a table without order "
+        "subsets and ranges are the same. The threshold of a threshold sample is that of a priority sample "
+        "of the wanted size."
     )
 
 

@@ -122,19 +122,19 @@ def _growth_run(setting: Setting) -> dict[str, float]:
     cells = 1 << whole(setting, "height")
     table = Table(cells, np.zeros(1, dtype=np.int64), np.ones(1, dtype=np.int64))
     random = np.random.default_rng([whole(setting, "run"), 14])
-    ends = np.sort(random.integers(cells + 1, size=(2, whole(setting, "questions"))), axis=0)
-    asked = Ranges(table, (1,), number=1, run=0)
-    asked.starts, asked.stops = ends
+    starts, stops = np.sort(random.integers(cells + 1, size=(2, whole(setting, "questions"))), axis=0)
+    asked = Ranges.over(table, (), starts, stops)
     structure = ht.Dyadic() if setting["arm"] == "dyadic" else ht.Haar()
     summary = ht.summarize(table.sparse, ht.Everything(), epsilon="0.1", structure=structure)
-    truths = (ends[0] == 0).astype(float) * (ends[1] > 0)
-    return {"variance": float(((range_sums(summary, asked, cells) - truths) ** 2).mean())}
+    return {"variance": float(((range_sums(summary, asked, cells) - asked.truths) ** 2).mean())}
 
 
 def _zeros_run(setting: Setting) -> dict[str, float]:
     """Apply the check to everything: drop nodes below one whose noisy count is 0. Return what it does."""
     table = synthetic(cells=whole(setting, "cells"), density=0.1, mean=100, sd=20, skewed=True)
-    asked = Ranges(table, sizes_of(setting), number=whole(setting, "questions"), run=whole(setting, "run"))
+    asked = Ranges.by_chance(
+        table, sizes_of(setting), number=whole(setting, "questions"), run=whole(setting, "run")
+    )
     summary = ht.summarize(table.sparse, ht.Everything(), epsilon="0.1", structure=ht.Dyadic())
     before = np.abs(range_sums(summary, asked, table.cells) - asked.truths).mean(axis=1)
     share = float((summary.counts == 0).mean())
@@ -160,7 +160,7 @@ def _zeros_run(setting: Setting) -> dict[str, float]:
 def _probes_run(setting: Setting) -> dict[str, float]:
     """Return how many nodes a range of each width is put together from."""
     table = synthetic(cells=whole(setting, "cells"), density=0.1, mean=100, sd=20)
-    asked = Ranges(table, sizes_of(setting), number=whole(setting, "questions"), run=0)
+    asked = Ranges.by_chance(table, sizes_of(setting), number=whole(setting, "questions"), run=0)
     summary = ht.summarize(table.sparse, ht.Everything(), epsilon="0.1", structure=ht.Dyadic())
     ones = range_sums(replace(summary, weights=np.ones(len(summary))), asked, table.cells)
     return {f"nodes {size}": float(each.mean()) for size, each in zip(asked.sizes, ones, strict=True)}

@@ -26,7 +26,7 @@ def table() -> Table:
 
 @pytest.fixture(scope="module")
 def ranges(table: Table) -> Ranges:
-    return Ranges(table, (1, 7, 64, 150, CELLS), number=30, run=1)
+    return Ranges.by_chance(table, (1, 7, 64, 150, CELLS), number=30, run=1)
 
 
 @pytest.mark.parametrize("structure", STRUCTURES[:3], ids=repr)

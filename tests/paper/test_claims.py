@@ -32,6 +32,12 @@ def test_within_allows_for_chance(mean: float, verdict: Verdict) -> None:
     assert within(Measured(mean, 0.1, 10), 1, 2) is verdict
 
 
+def test_within_says_nothing_of_what_is_known_badly() -> None:
+    assert within(Measured(1.5, 0.24, 10), 1, 2) is HOLDS
+    assert within(Measured(1.5, 0.26, 10), 1, 2) is IN_PART
+    assert within(measured([1.5]), 1, 2) is IN_PART
+
+
 def test_parts_make_a_verdict() -> None:
     assert judged([HOLDS, True]) is HOLDS
     assert judged([HOLDS, False]) is IN_PART
