@@ -19,6 +19,7 @@ ALONE = True
 
 _DEPTHS = (1, 2, 3, 5, 10)
 _TABLES = ("normal", "Zipf")
+_MORE = {1: 400, 2: 80, 3: 40}  # runs, where a few heavy cells decide how far off a run is
 _BESIDE = ("filter", "priority", "filter-priority")
 _ONE, _MEDIAN = "sketch, one row", "sketch, median of three rows"
 _DOUBLED = ("occupied cells", "buckets", "both", "rows")
@@ -73,7 +74,10 @@ def settings(quick: bool) -> list[Setting]:
 
 def _depth_settings(data: dict[str, Value], runs: int, size: int, quick: bool) -> list[Setting]:
     shapes: list[tuple[dict[str, Value], int]] = [
-        ({"table": table, "kept": "size", "width": size // depth, "depth": depth}, runs)
+        (
+            {"table": table, "kept": "size", "width": size // depth, "depth": depth},
+            _MORE.get(depth, runs) if table == "Zipf" and not quick else runs,
+        )
         for table in _TABLES
         for depth in _DEPTHS
     ]
@@ -135,7 +139,12 @@ def about(results: Results, quick: bool) -> str:
         f"m = {cells:,} cells, density 0.1, epsilon 0.1. *Normal*: the paper's counts N(100, 20), occupied "
         "anywhere. *Zipf*: the same cells, where the count of rank r is in proportion to 1/r, with as many "
         "people. Where cells lie is nothing to a sketch, which hashes them, so the skew is one of counts. "
-        f"{len(depth.where(table='normal', kept='size', depth=1))} runs, "
+        f"{len(depth.where(table='normal', kept='size', depth=1))} runs (Zipf: "
+        + ", ".join(
+            f"{len(depth.where(table='Zipf', kept='size', depth=number))} with d = {number}"
+            for number in _DEPTHS
+        )
+        + "), "
         f"{len(depth.where(table='normal', kept='width', depth=1, width=cells))} where the width stays. "
         "Point estimates are those of all m cells. *Sharing* is what other cells in the same buckets add, "
         "*noise* what privacy adds: both are known here, for hash functions are published and tables made "
@@ -516,9 +525,9 @@ def _ends(results: Results, name: str) -> str:
 
 def _against_one_row(results: Results) -> list[Measured]:
     """Return the error of one row as a part of that of more rows, by mean and by median."""
-    one = results.where(depth=1).values("error")
+    one = results.of("error", depth=1)
     return [
-        ratio(one, some.values(name))
+        _quotient(one, some.of(name))
         for depth in _depths(results)
         if depth > 1
         for some in [results.where(depth=depth)]
