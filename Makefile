@@ -37,7 +37,7 @@ endef
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo demo-laws test test-long bench lint format constraints clean
+.PHONY: help demo demo-laws test test-long bench paper lint format constraints clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -59,6 +59,9 @@ test-long: $(STAMP) ## all tests, with a fresh seed that is printed first
 
 bench: $(STAMP) ## measure against the bars of the design and print the table (ARGS=noise selects)
 	@$(BIN)/python -m benchmarks $(ARGS)
+
+paper: $(STAMP) ## run the paper's experiments again (QUICK=1: minutes, into paper/quick; ARGS=ranges selects)
+	@$(BIN)/python -m paper $(if $(QUICK),--quick) $(ARGS)
 
 lint: $(STAMP) ## style, formatting, types, rooms
 	@$(BIN)/ruff check --quiet
@@ -87,7 +90,7 @@ constraints: ## pin the newest version of everything all extras need
 
 clean: ## remove the environment and all caches
 	@rm -rf $(VENV) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
-	@find src tests benchmarks demo -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+	@find src tests benchmarks demo paper -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 # The stamp comes last: an interrupted install leaves none, and the next call starts over. The pins are given
 # by PIP_CONSTRAINT and not by -c, so that they hold for the build backend too.
