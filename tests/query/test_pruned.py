@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from fractions import Fraction
 from itertools import product
 from math import exp, inf, sqrt
@@ -116,6 +117,30 @@ def test_one_line_may_be_all_of_2_to_the_60_cells() -> None:
     assert found.tolist() == [6, 3]
 
 
+def test_one_cell_counts_among_2_to_the_60() -> None:
+    # All mass in one cell, at the end of the first half: a range that stops before it has none of it.
+    cell, tree = (1 << 59) - 1, BranchingTree(LineAddresses(Line((1 << 60,), places=(0,))), branching=16)
+    numbers = [(cell >> shift) + offset for shift, offset in zip(tree.shifts, tree.offsets, strict=True)]
+    own = np.zeros(tree.levels)
+    own[-1] = 1000
+    fit = fitted(tree, np.array(numbers), np.full(tree.levels, 1000), rate=1.0, cutoff=20.0).with_own(own)
+    stops = np.array([cell, cell + 1, 1 << 60, 1 << 60, 1 << 60])
+    starts = np.array([0, 0, 0, cell, cell + 1])
+    value, _ = walked(tree, fit, LineCoverage(Ranges(np.arange(5), starts, stops, 5)))
+
+    assert value.tolist() == [0, 1000, 1000, 1000, 0]
+
+
+def test_all_children_of_2_to_the_60_cells_are_all() -> None:
+    # In floats, the cells of these children do not add up to their parent's.
+    tree = BranchingTree(LineAddresses(Line(((1 << 60) - 40,), places=(0,))), branching=16)
+    every, real = tree.children(np.zeros(1, dtype=np.int64), 0)
+    numbers = np.append(0, every[real] + tree.offsets[1])
+    fit = fitted(tree, numbers, np.full(numbers.size, 1000), rate=1.0, cutoff=20.0)
+
+    assert fit.levels[0].absent.tolist() == [0]
+
+
 # The sum over any cells is that of own masses, each spread evenly over the cells of absent children.
 
 
@@ -179,7 +204,16 @@ class Dense(NamedTuple):
 class Part(NamedTuple):
     prefix: int
     level: int
-    absent: float  # in whole children; 0 of a leaf
+    absent: float  # as a multiple of the mean of all children of the same node; 0 of a leaf
+
+
+def sizes_of(tree: BranchingTree, children: Numbers, level: int) -> dict[int, float]:
+    """The cells of all children of some nodes, as multiples of the mean of the same node's."""
+    cells = dict(zip(children.tolist(), tree.cells_of(children, level + 1).tolist(), strict=True))
+    step, together = tree.shifts[level] - tree.shifts[level + 1], defaultdict[int, list[int]](list)
+    for prefix, own in cells.items():
+        together[prefix >> step].append(own)
+    return {prefix: own / float(np.mean(together[prefix >> step])) for prefix, own in cells.items()}
 
 
 def noise(rate: float) -> float:
@@ -210,13 +244,11 @@ def dense(world: World, *, rate: float, cutoff: float) -> Dense:
     for level in range(tree.levels - 1):
         every, real = tree.children(np.array(kept[level], dtype=np.int64), level)
         absent = [prefix for prefix in every[real].tolist() if prefix not in kept[level + 1]]
-        whole, step = 2.0 ** tree.shifts[level + 1], tree.shifts[level] - tree.shifts[level + 1]
-        sizes = (tree.cells_of(np.array(absent, dtype=np.int64), level + 1) / whole).tolist()
-        parts += [Part(prefix, level + 1, size) for prefix, size in zip(absent, sizes, strict=True)]
-        cells = dict(zip(kept[level], tree.cells_of(np.array(kept[level], np.int64), level), strict=True))
-        shares.append({each: max(guesses[each], 0.1 * cutoff) * whole / cells[each] for each in kept[level]})
-        of_kept = tree.cells_of(np.array(kept[level + 1], dtype=np.int64), level + 1) / whole
-        even = np.array([shares[level][each >> step] for each in kept[level + 1]]) * of_kept
+        step, sizes = tree.shifts[level] - tree.shifts[level + 1], sizes_of(tree, every[real], level)
+        parts += [Part(prefix, level + 1, sizes[prefix]) for prefix in absent]
+        number = Counter(prefix >> step for prefix in sizes)
+        shares.append({each: max(guesses[each], 0.1 * cutoff) / number[each] for each in kept[level]})
+        even = np.array([shares[level][each >> step] * sizes[each] for each in kept[level + 1]])
         coarser = spread_of(even, counts[level + 1], noises[level + 1], cutoff=cutoff, coarser=coarser)
         priors.append(dict(zip(kept[level + 1], zip(even, coarser * even, strict=True), strict=True)))
         trust = coarser * even / (coarser * even + noises[level + 1])
@@ -250,8 +282,8 @@ def dense(world: World, *, rate: float, cutoff: float) -> Dense:
             level = part.level - 1
             start, slope, variance = fit.levels[level].trend
             above = part.prefix >> tree.shifts[level] - tree.shifts[part.level]
-            cells_above = float(tree.cells_of(np.array([above]), level)[0])
-            follows = slope * part.absent * 2.0 ** tree.shifts[part.level] / cells_above
+            cells = [float(tree.cells_of(np.array([each]), at)[0]) for each, at in (part[:2], (above, level))]
+            follows = slope * cells[0] / cells[1]
             alone = np.eye(len(parts))[row] - follows * inside(above, level)
             known(alone, part.absent * start, part.absent * variance)
             mean = start + slope * shares[level][above]

@@ -40,7 +40,7 @@ Array = NDArray[np.float64]
 ALIKE = 0.1  # of the cutoff: counts on one level are not taken to be more alike than that
 _LEAST = 1e-300  # in place of 0, where it divides
 _DISTINCT = 1e-9  # shares of a level that differ by less than that part have no line through them
-_SMALLEST_RATE, _LARGEST_RATE, _LARGEST_CUTOFF = 2.0**-50, 700.0, 2.0**61
+_SMALLEST_RATE, _LARGEST_RATE, _LARGEST_CUTOFF = 2.0**-50, 300.0, 2.0**61
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,8 +71,8 @@ class Level:
     prefixes: Numbers
     parents: NDArray[np.intp]  # their places in the level above
     counts: Array
-    cells: Array
-    child_cells: float  # of a whole child
+    cells: Numbers
+    branches: Numbers  # how many children have cells, kept or not
     noise: float  # the variance of the noise
     cutoff: float
     above: Level | None
@@ -93,13 +93,21 @@ class Level:
     @cached_property
     def absent_cells(self) -> Array:
         """How many cells lie in children that are not kept."""
-        return (
-            self.cells * 0 if self.below is None else np.maximum(self.cells - self.sums(self.below.cells), 0)
-        )
+        if self.below is None:
+            return np.zeros(self.cells.size)
+        # In integers: of 2^60 cells, a float does not tell all from all but one.
+        left = self.cells.copy()
+        np.subtract.at(left, self.below.parents, self.below.cells)
+        return left.astype(np.float64)
+
+    @cached_property
+    def child_cells(self) -> Array:
+        """How many cells a child has on average."""
+        return np.asarray(self.cells / self.branches, dtype=np.float64)
 
     @cached_property
     def absent(self) -> Array:
-        """How many whole children that makes."""
+        """How many such children that makes."""
         return self.absent_cells / self.child_cells
 
     @property
@@ -108,15 +116,16 @@ class Level:
 
     @cached_property
     def shares(self) -> Array:
-        """An even share of the first guess of each node, for a whole child: above 0."""
+        """An even share of the first guess of each node, for one child: above 0."""
         guess = self._noisy if self.above is None else self._noisy.with_prior(self.above.expected)
-        return np.maximum(guess.means, ALIKE * self.cutoff) * (self.child_cells / self.cells)
+        return np.maximum(guess.means, ALIKE * self.cutoff) / self.branches
 
     @cached_property
     def _even(self) -> Array:
         """The even shares of kept children, by their sizes."""
         assert self.below is not None
-        return self.shares[self.below.parents] * (self.below.cells / self.child_cells)
+        parents = self.below.parents
+        return self.shares[parents] * (self.below.cells / self.child_cells[parents])
 
     @cached_property
     def spread(self) -> float:
@@ -250,7 +259,7 @@ def fitted(
             parents=parents,
             counts=counts[first:last].astype(np.float64),
             cells=tree.cells_of(prefixes, level),
-            child_cells=2.0 ** tree.shifts[min(level + 1, tree.levels - 1)],
+            branches=tree.branches(prefixes, level) if level + 1 < tree.levels else np.ones_like(prefixes),
             noise=_variance(rate * tree.shares[level] / tree.shares[-1]),
             cutoff=cutoff,
             above=above,

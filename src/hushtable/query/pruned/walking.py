@@ -24,10 +24,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.query.pruned.coverage import Array, Coverage, Places
+from hushtable.query.pruned.coverage import Coverage, Places
 from hushtable.structures.branching import BranchingTree
 from hushtable.structures.fitting import Fit, Level
 
+Array = NDArray[np.float64]
 _UNEVEN = 0.5
 
 
@@ -37,7 +38,8 @@ class _Step(NamedTuple):
     nodes: Places  # the nodes of the pairs of group and node that were walked into, as places in their level
     parents: Places  # places among these pairs
     shares: Array  # covered, from 0 to 1
-    sizes: Array  # cells, as a part of a whole child's
+    whole: NDArray[np.bool_]  # covered to the last cell, which shares do not tell of many
+    sizes: Array  # cells, as a multiple of the mean of their parent's children
     rows: Places  # their places in the level, -1 if they are not kept
     inside: Places  # which of them are walked into
 
@@ -55,7 +57,7 @@ def walked(tree: BranchingTree, fit: Fit, coverage: Coverage) -> tuple[Array, Ar
         density = fit.own[level][rows] / np.maximum(above.absent[rows], 1e-300)
         masses = density[step.parents] * step.sizes
         masses[kept] = fit.masses[level + 1][step.rows[kept]]
-        counted = ~kept | (step.shares >= 1)
+        counted = ~kept | step.whole
         value += np.bincount(
             owners[counted], weights=(masses * step.shares)[counted], minlength=coverage.number
         )
@@ -86,15 +88,16 @@ def _step(
     parents = real // tree.width(level)
     prefixes, owners = prefixes[real], groups[parents]
     starts, stops = tree.addresses.boxes(prefixes, tree.shifts[level + 1])
-    cells = np.prod((stops - starts).astype(np.float64), axis=1)
-    shares = coverage.cells(owners, starts, stops) / cells
+    cells, covered = np.prod(stops - starts, axis=1), coverage.cells(owners, starts, stops)
+    whole = covered == cells
     places = np.searchsorted(below.prefixes, prefixes)
     same = np.zeros(prefixes.size, dtype=np.bool_)
     if below.prefixes.size:
         same = below.prefixes.take(places, mode="clip") == prefixes
     found: NDArray[np.intp] = np.where(same, places, -1)
-    inside = np.flatnonzero(same & (shares > 0) & (shares < 1))
-    return _Step(rows, parents, shares, cells / above.child_cells, found, inside), owners
+    inside = np.flatnonzero(same & (covered > 0) & ~whole)
+    sizes = cells / above.child_cells[rows][parents]
+    return _Step(rows, parents, covered / cells, whole, sizes, found, inside), owners
 
 
 def _climbed(above: Level, step: _Step, alpha: Array, rest: Array) -> tuple[Array, Array]:
@@ -102,9 +105,7 @@ def _climbed(above: Level, step: _Step, alpha: Array, rest: Array) -> tuple[Arra
     kept = step.rows >= 0
     start, slope, variance = above.trend
     means = (start + slope * above.shares[step.nodes])[step.parents]
-    follows = np.where(
-        kept, 0.0, slope * step.sizes * (above.child_cells / above.cells[step.nodes])[step.parents]
-    )
+    follows = np.where(kept, 0.0, slope * step.sizes / above.branches[step.nodes][step.parents])
     variances = step.sizes * variance
     variances[kept] = above.children.variances[step.rows[kept]]
     shares = step.shares
