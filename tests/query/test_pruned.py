@@ -131,16 +131,6 @@ def test_one_cell_counts_among_2_to_the_60() -> None:
     assert value.tolist() == [0, 1000, 1000, 1000, 0]
 
 
-def test_all_children_of_2_to_the_60_cells_are_all() -> None:
-    # In floats, the cells of these children do not add up to their parent's.
-    tree = BranchingTree(LineAddresses(Line(((1 << 60) - 40,), places=(0,))), branching=16)
-    every, real = tree.children(np.zeros(1, dtype=np.int64), 0)
-    numbers = np.append(0, every[real] + tree.offsets[1])
-    fit = fitted(tree, numbers, np.full(numbers.size, 1000), rate=1.0, cutoff=20.0)
-
-    assert fit.levels[0].absent.tolist() == [0]
-
-
 # The sum over any cells is that of own masses, each spread evenly over the cells of absent children.
 
 
@@ -443,9 +433,28 @@ def test_cells_add_up_and_are_not_negative(structure: Tree, tmp_path: Path) -> N
     assert sum(cells["estimate"].to_pylist()) == pytest.approx(release.weights.sum())
     assert min(cells["estimate"].to_pylist()) >= 0
     assert min(cells["low"].to_pylist()) >= 0
-    row = cells.to_pylist()[50]
-    assert release.at(a=row["a"], b=row["b"]).value == pytest.approx(row["estimate"])
     assert release.by("a", top=3).num_rows == 3
+
+
+@pytest.mark.parametrize("structure", TREES, ids=repr)
+def test_a_published_cell_is_answered_by_its_count(structure: Tree, tmp_path: Path) -> None:
+    release = drawn(tmp_path / "r.parquet", structure, epsilon=Fraction(10))
+    nodes = release.terms.nodes
+    assert isinstance(nodes, PrunedSpace)
+    leaves = nodes.tree.addresses.of(every_cell(GRID.shape)) + nodes.tree.offsets[-1]
+    counts = dict(zip(release.codes[:, 0].tolist(), release.counts.tolist(), strict=True))
+    published = 0
+    for (a, b), leaf in zip(every_cell(GRID.shape).tolist(), leaves.tolist(), strict=True):
+        one, total = release.at(a=a, b=b), release.total(a=a, b=b)
+        if leaf in counts:
+            published += 1
+            assert one.value == counts[leaf]
+            assert one.standard_error == pytest.approx(sqrt(noise(float(release.terms.rate))))
+            assert one.high - one.value == pytest.approx(one.value - one.low)
+            assert one.note.startswith("the cell's noisy count, as published")
+        else:
+            assert one == total
+    assert published > 5
 
 
 @pytest.mark.parametrize("structure", TREES, ids=repr)
