@@ -126,7 +126,7 @@ def test_one_cell_counts_among_2_to_the_60() -> None:
     fit = fitted(tree, np.array(numbers), np.full(tree.levels, 1000), rate=1.0, cutoff=20.0).with_own(own)
     stops = np.array([cell, cell + 1, 1 << 60, 1 << 60, 1 << 60])
     starts = np.array([0, 0, 0, cell, cell + 1])
-    value, _ = walked(tree, fit, LineCoverage(Ranges(np.arange(5), starts, stops, 5)))
+    value, *_ = walked(tree, fit, LineCoverage(Ranges(np.arange(5), starts, stops, 5)))
 
     assert value.tolist() == [0, 1000, 1000, 1000, 0]
 
@@ -158,7 +158,7 @@ def test_an_estimate_is_the_sum_of_masses_in_its_cells(
     fit = fitted(world.tree, world.numbers, world.counts, rate=rate, cutoff=cutoff)
     selection = data.draw(selections(world.shape))
     places = data.draw(st.sampled_from([[], [0], list(range(len(world.shape)))]))
-    value, variance = walked(world.tree, fit, coverage(world.tree, selection, places))
+    value, _, variance = walked(world.tree, fit, coverage(world.tree, selection, places))
 
     cells, masses = every_cell(world.shape), spread(world, fit)
     inside = held(selection, cells)
@@ -183,10 +183,19 @@ class Dense(NamedTuple):
     covariance: Array
     uneven: Array
 
+    def shares(self, asked: Coverage) -> Array:
+        """What the only group covers of each part."""
+        cells = np.prod(self.stops - self.starts, axis=1)
+        covered = asked.cells(np.zeros(cells.size, dtype=np.intp), self.starts, self.stops)
+        return np.asarray(covered / cells, dtype=np.float64)
+
+    def mean(self, asked: Coverage) -> float:
+        """The mean of the answer to the only group."""
+        return float(self.shares(asked) @ self.means)
+
     def variance(self, asked: Coverage) -> float:
         """The variance of the answer to the only group."""
-        cells = np.prod(self.stops - self.starts, axis=1)
-        shares = asked.cells(np.zeros(cells.size, dtype=np.intp), self.starts, self.stops) / cells
+        shares = self.shares(asked)
         uneven = self.uneven * shares * (1 - shares)
         return float((np.outer(shares, shares) * self.covariance).sum() + uneven.sum())
 
@@ -229,7 +238,7 @@ def dense(world: World, *, rate: float, cutoff: float) -> Dense:
     noises = [noise(rate / 4 if level == 0 and tree.levels > 1 else rate) for level in range(tree.levels)]
     parts = [Part(prefix, tree.levels - 1, 0.0) for prefix in kept[-1]]
     shares: list[dict[int, float]] = []  # even shares of a whole child, by the prefix of its parent
-    priors: list[dict[int, tuple[float, float]]] = [{}]  # the mean and the variance of each kept node
+    spreads: list[dict[int, float]] = [{}]  # the variance of each kept node around an even share
     guesses, coarser = {0: counts[0][0]}, inf
     for level in range(tree.levels - 1):
         every, real = tree.children(np.array(kept[level], dtype=np.int64), level)
@@ -240,7 +249,7 @@ def dense(world: World, *, rate: float, cutoff: float) -> Dense:
         shares.append({each: max(guesses[each], 0.1 * cutoff) / number[each] for each in kept[level]})
         even = np.array([shares[level][each >> step] * sizes[each] for each in kept[level + 1]])
         coarser = spread_of(even, counts[level + 1], noises[level + 1], cutoff=cutoff, coarser=coarser)
-        priors.append(dict(zip(kept[level + 1], zip(even, coarser * even, strict=True), strict=True)))
+        spreads.append(dict(zip(kept[level + 1], (coarser * even).tolist(), strict=True)))
         trust = coarser * even / (coarser * even + noises[level + 1])
         guesses = dict(zip(kept[level + 1], even + trust * (counts[level + 1] - even), strict=True))
     precision, pull = np.zeros((len(parts), len(parts))), np.zeros(len(parts))
@@ -265,19 +274,29 @@ def dense(world: World, *, rate: float, cutoff: float) -> Dense:
         for prefix, count in zip(kept[level], counts[level], strict=True):
             known(inside(prefix, level), count, noises[level])
             if level:
-                known(inside(prefix, level), *priors[level][prefix])
+                above = prefix >> tree.shifts[level - 1] - tree.shifts[level]
+                cells = [
+                    tree.cells_of(np.array([each]), at)[0]
+                    for each, at in ((prefix, level), (above, level - 1))
+                ]
+                even_share = inside(above, level - 1) * float(cells[0] / cells[1])
+                known(inside(prefix, level) - even_share, 0.0, spreads[level][prefix])
     uneven = np.zeros(len(parts))
-    for row, part in enumerate(parts):
-        if part.absent:
-            level = part.level - 1
-            start, slope, variance = fit.levels[level].trend
-            above = part.prefix >> tree.shifts[level] - tree.shifts[part.level]
-            cells = [float(tree.cells_of(np.array([each]), at)[0]) for each, at in (part[:2], (above, level))]
-            follows = slope * cells[0] / cells[1]
-            alone = np.eye(len(parts))[row] - follows * inside(above, level)
-            known(alone, part.absent * start, part.absent * variance)
-            mean = start + slope * shares[level][above]
-            uneven[row] = 0.5 * part.absent * (variance + mean**2)
+    for level in range(tree.levels - 1):
+        for place, above in enumerate(kept[level]):
+            # Absent children have a sum, which varies, and their shares of it.
+            here = inside(above, level) * [part.level == level + 1 and part.absent > 0 for part in parts]
+            if not here.any():
+                continue
+            sizes_here = here * [part.absent for part in parts]
+            mean, follows, variance = (float(each[place]) for each in fit.levels[level].others)
+            known(here - follows * inside(above, level), mean, variance)
+            start, slope, variance = (float(each[place]) for each in fit.levels[level].trend)
+            for row in np.flatnonzero(here):
+                part = np.eye(len(parts))[row] - here * (sizes_here[row] / sizes_here.sum())
+                known(part, 0.0, sizes_here[row] * variance)
+            usual = start + slope * min(shares[level][above], cutoff)
+            uneven += 0.5 * sizes_here * (variance + usual**2)
     boxes = [tree.addresses.boxes(np.array([part.prefix]), tree.shifts[part.level]) for part in parts]
     covariance: Array = np.asarray(np.linalg.inv(precision), dtype=np.float64)
     return Dense(
@@ -296,18 +315,16 @@ def test_a_variance_is_that_of_the_whole_model(
 ) -> None:
     fit = fitted(world.tree, world.numbers, world.counts, rate=rate, cutoff=cutoff)
     asked = coverage(world.tree, data.draw(selections(world.shape)), [])
-    _, variance = walked(world.tree, fit, asked)
+    _, free, variance = walked(world.tree, fit, asked)
+    model = dense(world, rate=rate, cutoff=cutoff)
 
-    assert variance[0] == pytest.approx(
-        dense(world, rate=rate, cutoff=cutoff).variance(asked), rel=1e-5, abs=1e-6
-    )
+    assert variance[0] == pytest.approx(model.variance(asked), rel=1e-5, abs=1e-6)
+    assert free[0] == pytest.approx(model.mean(asked), rel=1e-5, abs=1e-3)
 
 
 @pytest.mark.parametrize("branching", [2, 4])
 @pytest.mark.parametrize("shape", [(16,), (13,), (4, 4), (5, 3)])
-def test_masses_are_the_means_of_the_whole_model_where_none_is_negative(
-    shape: tuple[int, ...], branching: int
-) -> None:
+def test_free_masses_are_the_means_of_the_whole_model(shape: tuple[int, ...], branching: int) -> None:
     addresses = (
         LineAddresses(Line(shape, places=range(len(shape)))) if len(shape) == 1 else MortonAddresses(shape)
     )
@@ -334,12 +351,11 @@ def test_masses_are_the_means_of_the_whole_model_where_none_is_negative(
     fit = fitted(tree, world.numbers, world.counts, rate=0.2, cutoff=200.0)
     model = dense(world, rate=0.2, cutoff=200.0)
 
-    assert model.means.min() > 0
     assert len(fit.levels[-1].prefixes)
     leaves = len(fit.levels[-1].prefixes)
-    assert fit.own[-1] == pytest.approx(model.means[:leaves])
-    assert fit.masses[0][0] == pytest.approx(model.means.sum())
-    assert sum(own.sum() for own in fit.own[:-1]) == pytest.approx(model.means[leaves:].sum())
+    assert fit.free_own[-1] == pytest.approx(model.means[:leaves])
+    assert fit.free_masses[0][0] == pytest.approx(model.means.sum())
+    assert sum(own.sum() for own in fit.free_own[:-1]) == pytest.approx(model.means[leaves:].sum())
 
 
 # Whole releases.
