@@ -223,7 +223,8 @@ def spread_of(even: Array, counts: Array, noise: float, *, cutoff: float, coarse
     """How far kept children lie from even shares, if that is `coarser` of larger nodes."""
     if not even.size:
         return coarser
-    seen = max(((counts - even) ** 2 - noise).sum(), (0.1 * cutoff) ** 2 * even.size) / even.sum()
+    squares = ((counts - even) ** 2 - noise).sum() + sqrt(5 * even.size) * noise
+    seen = max(squares / even.sum(), (0.1 * cutoff) ** 2 * even.size / even.sum(), 1.0)
     lifted = min(1.0, sqrt(noise / 2) / max(counts.mean() - cutoff, 1e-300))
     return float(seen if seen <= coarser else lifted * coarser + (1 - lifted) * seen)
 
@@ -254,10 +255,10 @@ def dense(world: World, *, rate: float, cutoff: float) -> Dense:
         guesses = dict(zip(kept[level + 1], even + trust * (counts[level + 1] - even), strict=True))
     precision, pull = np.zeros((len(parts), len(parts))), np.zeros(len(parts))
 
-    def known(vector: Array, mean: float, variance: float) -> None:
+    def known(vector: Array, mean: float, variance: float, *, told: int = 1) -> None:
         nonlocal precision, pull
-        precision = precision + np.outer(vector, vector) / variance
-        pull = pull + vector * mean / variance
+        precision = precision + np.outer(vector, vector) * (told / variance)
+        pull = pull + vector * (told * mean / variance)
 
     def inside(prefix: int, level: int) -> Array:
         """Which parts lie in a node."""
@@ -289,6 +290,12 @@ def dense(world: World, *, rate: float, cutoff: float) -> Dense:
             if not here.any():
                 continue
             sizes_here = here * [part.absent for part in parts]
+            # Then kept ones do not tell of their parent by being multiples of its even share.
+            for row in np.flatnonzero(fit.levels[level + 1].parents == place):
+                child, known_of = kept[level + 1][row], fit.levels[level + 1].estimates
+                share = float(fit.levels[level + 1].cells[row] / fit.levels[level].cells[place])
+                variance = spreads[level + 1][child] + float(known_of.variances[row])
+                known(share * inside(above, level), float(known_of.means[row]), variance, told=-1)
             mean, follows, variance = (float(each[place]) for each in fit.levels[level].others)
             known(here - follows * inside(above, level), mean, variance)
             start, slope, variance = (float(each[place]) for each in fit.levels[level].trend)

@@ -154,7 +154,10 @@ class Level:
         if not counts.size:
             return coarser
         squares = float(((counts - self._even) ** 2 - noise).sum())
+        if not self.sparing:
+            squares += sqrt(5 * counts.size) * noise  # a standard error: few counts tell little of spreads
         seen = max(squares, (ALIKE * self.cutoff) ** 2 * counts.size) / float(self._even.sum())
+        seen = max(seen, 1.0)  # as counts vary if people come one by one
         if seen <= coarser:
             return seen
         # Counts that noise has lifted over the cutoff lie above it by the same mean, whatever is under them:
@@ -261,12 +264,13 @@ class Level:
         """The counts of nodes, by their own noisy counts and all that is known from below."""
         if self.below is None:
             return self._noisy
-        # Three things tell of a count: its own noisy one; what children have besides following it; and
-        # kept children that are a multiple of their even share.
+        # Three things tell of a count: its own noisy one; what children have besides following it; and kept
+        # children, as multiples of even shares. Where some are absent, the others were kept for being large:
+        # that makes sums too high, so that intervals do without; masses gain more by it.
         means, follows, variances = self._together
         weight = (1 - follows) / np.maximum(variances, _ALONE * self.noise)
-        known = self.below.estimates
-        each = self._evens / (self.expected.variances + known.variances)
+        known, all_kept = self.below.estimates, self.sparing | (self.absent <= 0)[self.below.parents]
+        each = all_kept * self._evens / (self.expected.variances + known.variances)
         precision = 1 / self.noise + weight * (1 - follows) + self.sums(each * self._evens)
         told = self.counts / self.noise + weight * means + self.sums(each * known.means)
         return Estimates(told / precision, 1 / precision)
