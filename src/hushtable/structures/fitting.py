@@ -239,6 +239,7 @@ class Level:
     @cached_property
     def others(self) -> Given:
         """The absent children of each node together."""
+        assert self.below is not None
         start, slope, variance = self.trend
         usual, spread = self.absent * (start + slope * self.followed), self.absent * variance
         follows = np.where(self.followed < self.shares, 0.0, slope * (self.absent_cells / self.cells))
@@ -251,7 +252,10 @@ class Level:
         telling = np.where(self._holders, self.absent[self._holders].sum(), self.absent.sum())
         own = self.absent / np.maximum(telling, _LEAST)
         unsure = (self._rest.variances + spread) * own / np.maximum(1 - own, _ALONE)
-        return Given(means, follows, spread + unsure)
+        # But noisy counts of absent children lie below the cutoff.
+        number = self.branches - self.sums(np.ones_like(self._even))
+        most = (number * self.cutoff) ** 2 + number * self.below.noise
+        return Given(means, follows, np.maximum(np.minimum(spread + unsure, most), spread))
 
     @cached_property
     def _together(self) -> Given:
