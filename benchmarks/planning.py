@@ -190,7 +190,7 @@ def _range_errors(table: Table, epsilon: Fraction, size: int, sizes: list[int]) 
     for place, width in enumerate(sizes):
         starts = table.random.integers(cells - width + 1, size=_RANGES)
         asked = Ranges(np.arange(_RANGES), starts, starts + width, _RANGES)
-        answers, _ = walked(nodes.tree, fit, LineCoverage(asked))
+        answers = walked(nodes.tree, fit, LineCoverage(asked)).value
         low, high = running[np.searchsorted(table.places, [starts, starts + width])]
         errors[place] = np.abs(answers - (high - low)).mean()
     return errors, len(drawn)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 import hushtable as ht
 from hushtable.noise import KeyStream
 from hushtable.structures.branching import BranchingTree
-from hushtable.structures.fitting import Estimates, Fit, Level, Trend, fitted
+from hushtable.structures.fitting import Estimates, Fit, Given, Level, fitted
 from hushtable.structures.nodes import PrunedSpace, nodes_over
 from hushtable.summaries.summarize import draw_summary
 
@@ -89,7 +89,7 @@ class Counted(Level):
     def estimates(self) -> Estimates:
         return Estimates(self.counts, np.ones(self.cells.size))
 
-    def shared(self, masses: Array) -> tuple[Array, Array]:
+    def bounded(self, masses: Array) -> tuple[Array, Array]:
         if self.below is None:
             return np.zeros(0), masses
         given = np.maximum(self.below.counts, 0.0)
@@ -102,22 +102,17 @@ class Counted(Level):
 class Unbounded(Level):
     """Masses may be negative."""
 
-    def shared(self, masses: Array) -> tuple[Array, Array]:
-        if self.below is None:
-            return np.zeros(0), masses
-        known, (start, slope, variance) = self.children, self.trend
-        rest = self.absent * start + slope * self.absent_cells / self.cells * masses
-        spread = self.absent * variance
-        each = (masses - self.sums(known.means) - rest) / (self.sums(known.variances) + spread)
-        return known.means + known.variances * each[self.below.parents], rest + spread * each
+    def bounded(self, masses: Array) -> tuple[Array, Array]:
+        return self.shared(masses)
 
 
 class Unexpected(Level):
     """Nothing is known of children but their counts, and that those of absent ones lie around 0."""
 
     @cached_property
-    def trend(self) -> Trend:
-        return Trend(0.0, 0.0, self.cutoff**2)
+    def others(self) -> Given:
+        none = np.zeros(self.cells.size)
+        return Given(none, none, self.absent * self.cutoff**2)
 
     @property
     def expected(self) -> Estimates:
@@ -132,13 +127,13 @@ def _again(levels: list[Level], kind: type[Level]) -> list[Level]:
         published = {
             each.name: getattr(level, each.name) for each in fields(Level) if each.name not in _LINKS
         }
-        found.append(kind(**published, above=found[-1] if found else None))
+        found.append(kind(**published | {"sparing": True}, above=found[-1] if found else None))
     return found
 
 
 def _own_masses(levels: list[Level]) -> list[Array]:
     masses, own = np.maximum(levels[0].estimates.means, 0.0), []
     for level in levels:
-        masses, kept = level.shared(masses)
+        masses, kept = level.bounded(masses)
         own.append(kept)
     return own

@@ -169,7 +169,7 @@ def measured(
             starts = random.integers(cells - width + 1, size=200)
             truths = running[np.searchsorted(places, [starts, starts + width])]
             asked = LineCoverage(Ranges(np.arange(200), starts, starts + width, 200))
-            answers, _ = walked(nodes.tree, fit, asked)
+            answers = walked(nodes.tree, fit, asked).value
             errors[place] += np.abs(answers - np.diff(truths, axis=0)[0]).mean() / releases
     return errors.tolist(), rows
 

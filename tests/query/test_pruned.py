@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from fractions import Fraction
 from itertools import product
 from math import exp, inf, sqrt
@@ -116,6 +117,20 @@ def test_one_line_may_be_all_of_2_to_the_60_cells() -> None:
     assert found.tolist() == [6, 3]
 
 
+def test_one_cell_counts_among_2_to_the_60() -> None:
+    # All mass in one cell, at the end of the first half: a range that stops before it has none of it.
+    cell, tree = (1 << 59) - 1, BranchingTree(LineAddresses(Line((1 << 60,), places=(0,))), branching=16)
+    numbers = [(cell >> shift) + offset for shift, offset in zip(tree.shifts, tree.offsets, strict=True)]
+    own = np.zeros(tree.levels)
+    own[-1] = 1000
+    fit = fitted(tree, np.array(numbers), np.full(tree.levels, 1000), rate=1.0, cutoff=20.0).with_own(own)
+    stops = np.array([cell, cell + 1, 1 << 60, 1 << 60, 1 << 60])
+    starts = np.array([0, 0, 0, cell, cell + 1])
+    value, *_ = walked(tree, fit, LineCoverage(Ranges(np.arange(5), starts, stops, 5)))
+
+    assert value.tolist() == [0, 1000, 1000, 1000, 0]
+
+
 # The sum over any cells is that of own masses, each spread evenly over the cells of absent children.
 
 
@@ -143,7 +158,7 @@ def test_an_estimate_is_the_sum_of_masses_in_its_cells(
     fit = fitted(world.tree, world.numbers, world.counts, rate=rate, cutoff=cutoff)
     selection = data.draw(selections(world.shape))
     places = data.draw(st.sampled_from([[], [0], list(range(len(world.shape)))]))
-    value, variance = walked(world.tree, fit, coverage(world.tree, selection, places))
+    value, _, variance = walked(world.tree, fit, coverage(world.tree, selection, places))
 
     cells, masses = every_cell(world.shape), spread(world, fit)
     inside = held(selection, cells)
@@ -168,10 +183,19 @@ class Dense(NamedTuple):
     covariance: Array
     uneven: Array
 
+    def shares(self, asked: Coverage) -> Array:
+        """What the only group covers of each part."""
+        cells = np.prod(self.stops - self.starts, axis=1)
+        covered = asked.cells(np.zeros(cells.size, dtype=np.intp), self.starts, self.stops)
+        return np.asarray(covered / cells, dtype=np.float64)
+
+    def mean(self, asked: Coverage) -> float:
+        """The mean of the answer to the only group."""
+        return float(self.shares(asked) @ self.means)
+
     def variance(self, asked: Coverage) -> float:
         """The variance of the answer to the only group."""
-        cells = np.prod(self.stops - self.starts, axis=1)
-        shares = asked.cells(np.zeros(cells.size, dtype=np.intp), self.starts, self.stops) / cells
+        shares = self.shares(asked)
         uneven = self.uneven * shares * (1 - shares)
         return float((np.outer(shares, shares) * self.covariance).sum() + uneven.sum())
 
@@ -179,7 +203,16 @@ class Dense(NamedTuple):
 class Part(NamedTuple):
     prefix: int
     level: int
-    absent: float  # in whole children; 0 of a leaf
+    absent: float  # as a multiple of the mean of all children of the same node; 0 of a leaf
+
+
+def sizes_of(tree: BranchingTree, children: Numbers, level: int) -> dict[int, float]:
+    """The cells of all children of some nodes, as multiples of the mean of the same node's."""
+    cells = dict(zip(children.tolist(), tree.cells_of(children, level + 1).tolist(), strict=True))
+    step, together = tree.shifts[level] - tree.shifts[level + 1], defaultdict[int, list[int]](list)
+    for prefix, own in cells.items():
+        together[prefix >> step].append(own)
+    return {prefix: own / float(np.mean(together[prefix >> step])) for prefix, own in cells.items()}
 
 
 def noise(rate: float) -> float:
@@ -190,7 +223,8 @@ def spread_of(even: Array, counts: Array, noise: float, *, cutoff: float, coarse
     """How far kept children lie from even shares, if that is `coarser` of larger nodes."""
     if not even.size:
         return coarser
-    seen = max(((counts - even) ** 2 - noise).sum(), (0.1 * cutoff) ** 2 * even.size) / even.sum()
+    squares = ((counts - even) ** 2 - noise).sum() + sqrt(5 * even.size) * noise
+    seen = max(squares / even.sum(), (0.1 * cutoff) ** 2 * even.size / even.sum(), 1.0)
     lifted = min(1.0, sqrt(noise / 2) / max(counts.mean() - cutoff, 1e-300))
     return float(seen if seen <= coarser else lifted * coarser + (1 - lifted) * seen)
 
@@ -205,28 +239,26 @@ def dense(world: World, *, rate: float, cutoff: float) -> Dense:
     noises = [noise(rate / 4 if level == 0 and tree.levels > 1 else rate) for level in range(tree.levels)]
     parts = [Part(prefix, tree.levels - 1, 0.0) for prefix in kept[-1]]
     shares: list[dict[int, float]] = []  # even shares of a whole child, by the prefix of its parent
-    priors: list[dict[int, tuple[float, float]]] = [{}]  # the mean and the variance of each kept node
+    spreads: list[dict[int, float]] = [{}]  # the variance of each kept node around an even share
     guesses, coarser = {0: counts[0][0]}, inf
     for level in range(tree.levels - 1):
         every, real = tree.children(np.array(kept[level], dtype=np.int64), level)
         absent = [prefix for prefix in every[real].tolist() if prefix not in kept[level + 1]]
-        whole, step = 2.0 ** tree.shifts[level + 1], tree.shifts[level] - tree.shifts[level + 1]
-        sizes = (tree.cells_of(np.array(absent, dtype=np.int64), level + 1) / whole).tolist()
-        parts += [Part(prefix, level + 1, size) for prefix, size in zip(absent, sizes, strict=True)]
-        cells = dict(zip(kept[level], tree.cells_of(np.array(kept[level], np.int64), level), strict=True))
-        shares.append({each: max(guesses[each], 0.1 * cutoff) * whole / cells[each] for each in kept[level]})
-        of_kept = tree.cells_of(np.array(kept[level + 1], dtype=np.int64), level + 1) / whole
-        even = np.array([shares[level][each >> step] for each in kept[level + 1]]) * of_kept
+        step, sizes = tree.shifts[level] - tree.shifts[level + 1], sizes_of(tree, every[real], level)
+        parts += [Part(prefix, level + 1, sizes[prefix]) for prefix in absent]
+        number = Counter(prefix >> step for prefix in sizes)
+        shares.append({each: max(guesses[each], 0.1 * cutoff) / number[each] for each in kept[level]})
+        even = np.array([shares[level][each >> step] * sizes[each] for each in kept[level + 1]])
         coarser = spread_of(even, counts[level + 1], noises[level + 1], cutoff=cutoff, coarser=coarser)
-        priors.append(dict(zip(kept[level + 1], zip(even, coarser * even, strict=True), strict=True)))
+        spreads.append(dict(zip(kept[level + 1], (coarser * even).tolist(), strict=True)))
         trust = coarser * even / (coarser * even + noises[level + 1])
         guesses = dict(zip(kept[level + 1], even + trust * (counts[level + 1] - even), strict=True))
     precision, pull = np.zeros((len(parts), len(parts))), np.zeros(len(parts))
 
-    def known(vector: Array, mean: float, variance: float) -> None:
+    def known(vector: Array, mean: float, variance: float, *, told: int = 1) -> None:
         nonlocal precision, pull
-        precision = precision + np.outer(vector, vector) / variance
-        pull = pull + vector * mean / variance
+        precision = precision + np.outer(vector, vector) * (told / variance)
+        pull = pull + vector * (told * mean / variance)
 
     def inside(prefix: int, level: int) -> Array:
         """Which parts lie in a node."""
@@ -243,19 +275,35 @@ def dense(world: World, *, rate: float, cutoff: float) -> Dense:
         for prefix, count in zip(kept[level], counts[level], strict=True):
             known(inside(prefix, level), count, noises[level])
             if level:
-                known(inside(prefix, level), *priors[level][prefix])
+                above = prefix >> tree.shifts[level - 1] - tree.shifts[level]
+                cells = [
+                    tree.cells_of(np.array([each]), at)[0]
+                    for each, at in ((prefix, level), (above, level - 1))
+                ]
+                even_share = inside(above, level - 1) * float(cells[0] / cells[1])
+                known(inside(prefix, level) - even_share, 0.0, spreads[level][prefix])
     uneven = np.zeros(len(parts))
-    for row, part in enumerate(parts):
-        if part.absent:
-            level = part.level - 1
-            start, slope, variance = fit.levels[level].trend
-            above = part.prefix >> tree.shifts[level] - tree.shifts[part.level]
-            cells_above = float(tree.cells_of(np.array([above]), level)[0])
-            follows = slope * part.absent * 2.0 ** tree.shifts[part.level] / cells_above
-            alone = np.eye(len(parts))[row] - follows * inside(above, level)
-            known(alone, part.absent * start, part.absent * variance)
-            mean = start + slope * shares[level][above]
-            uneven[row] = 0.5 * part.absent * (variance + mean**2)
+    for level in range(tree.levels - 1):
+        for place, above in enumerate(kept[level]):
+            # Absent children have a sum, which varies, and their shares of it.
+            here = inside(above, level) * [part.level == level + 1 and part.absent > 0 for part in parts]
+            if not here.any():
+                continue
+            sizes_here = here * [part.absent for part in parts]
+            # Then kept ones do not tell of their parent by being multiples of its even share.
+            for row in np.flatnonzero(fit.levels[level + 1].parents == place):
+                child, known_of = kept[level + 1][row], fit.levels[level + 1].estimates
+                share = float(fit.levels[level + 1].cells[row] / fit.levels[level].cells[place])
+                variance = spreads[level + 1][child] + float(known_of.variances[row])
+                known(share * inside(above, level), float(known_of.means[row]), variance, told=-1)
+            mean, follows, variance = (float(each[place]) for each in fit.levels[level].others)
+            known(here - follows * inside(above, level), mean, variance)
+            start, slope, variance = (float(each[place]) for each in fit.levels[level].trend)
+            for row in np.flatnonzero(here):
+                part = np.eye(len(parts))[row] - here * (sizes_here[row] / sizes_here.sum())
+                known(part, 0.0, sizes_here[row] * variance)
+            usual = start + slope * min(shares[level][above], cutoff)
+            uneven += 0.5 * sizes_here * (variance + usual**2)
     boxes = [tree.addresses.boxes(np.array([part.prefix]), tree.shifts[part.level]) for part in parts]
     covariance: Array = np.asarray(np.linalg.inv(precision), dtype=np.float64)
     return Dense(
@@ -274,18 +322,16 @@ def test_a_variance_is_that_of_the_whole_model(
 ) -> None:
     fit = fitted(world.tree, world.numbers, world.counts, rate=rate, cutoff=cutoff)
     asked = coverage(world.tree, data.draw(selections(world.shape)), [])
-    _, variance = walked(world.tree, fit, asked)
+    _, free, variance = walked(world.tree, fit, asked)
+    model = dense(world, rate=rate, cutoff=cutoff)
 
-    assert variance[0] == pytest.approx(
-        dense(world, rate=rate, cutoff=cutoff).variance(asked), rel=1e-5, abs=1e-6
-    )
+    assert variance[0] == pytest.approx(model.variance(asked), rel=1e-5, abs=1e-6)
+    assert free[0] == pytest.approx(model.mean(asked), rel=1e-5, abs=1e-3)
 
 
 @pytest.mark.parametrize("branching", [2, 4])
 @pytest.mark.parametrize("shape", [(16,), (13,), (4, 4), (5, 3)])
-def test_masses_are_the_means_of_the_whole_model_where_none_is_negative(
-    shape: tuple[int, ...], branching: int
-) -> None:
+def test_free_masses_are_the_means_of_the_whole_model(shape: tuple[int, ...], branching: int) -> None:
     addresses = (
         LineAddresses(Line(shape, places=range(len(shape)))) if len(shape) == 1 else MortonAddresses(shape)
     )
@@ -312,12 +358,11 @@ def test_masses_are_the_means_of_the_whole_model_where_none_is_negative(
     fit = fitted(tree, world.numbers, world.counts, rate=0.2, cutoff=200.0)
     model = dense(world, rate=0.2, cutoff=200.0)
 
-    assert model.means.min() > 0
     assert len(fit.levels[-1].prefixes)
     leaves = len(fit.levels[-1].prefixes)
-    assert fit.own[-1] == pytest.approx(model.means[:leaves])
-    assert fit.masses[0][0] == pytest.approx(model.means.sum())
-    assert sum(own.sum() for own in fit.own[:-1]) == pytest.approx(model.means[leaves:].sum())
+    assert fit.free_own[-1] == pytest.approx(model.means[:leaves])
+    assert fit.free_masses[0][0] == pytest.approx(model.means.sum())
+    assert sum(own.sum() for own in fit.free_own[:-1]) == pytest.approx(model.means[leaves:].sum())
 
 
 # Whole releases.
@@ -411,9 +456,28 @@ def test_cells_add_up_and_are_not_negative(structure: Tree, tmp_path: Path) -> N
     assert sum(cells["estimate"].to_pylist()) == pytest.approx(release.weights.sum())
     assert min(cells["estimate"].to_pylist()) >= 0
     assert min(cells["low"].to_pylist()) >= 0
-    row = cells.to_pylist()[50]
-    assert release.at(a=row["a"], b=row["b"]).value == pytest.approx(row["estimate"])
     assert release.by("a", top=3).num_rows == 3
+
+
+@pytest.mark.parametrize("structure", TREES, ids=repr)
+def test_a_published_cell_is_answered_by_its_count(structure: Tree, tmp_path: Path) -> None:
+    release = drawn(tmp_path / "r.parquet", structure, epsilon=Fraction(10))
+    nodes = release.terms.nodes
+    assert isinstance(nodes, PrunedSpace)
+    leaves = nodes.tree.addresses.of(every_cell(GRID.shape)) + nodes.tree.offsets[-1]
+    counts = dict(zip(release.codes[:, 0].tolist(), release.counts.tolist(), strict=True))
+    published = 0
+    for (a, b), leaf in zip(every_cell(GRID.shape).tolist(), leaves.tolist(), strict=True):
+        one, total = release.at(a=a, b=b), release.total(a=a, b=b)
+        if leaf in counts:
+            published += 1
+            assert one.value == counts[leaf]
+            assert one.standard_error == pytest.approx(sqrt(noise(float(release.terms.rate))))
+            assert one.high - one.value == pytest.approx(one.value - one.low)
+            assert one.note.startswith("the cell's noisy count, as published")
+        else:
+            assert one == total
+    assert published > 5
 
 
 @pytest.mark.parametrize("structure", TREES, ids=repr)

@@ -75,6 +75,7 @@ def test_children_share_the_cells_of_their_parent(
         assert every.size == tree.width(level) * prefixes.size
         cells = tree.cells_of(every, level + 1).reshape(-1, tree.width(level))
         assert cells.sum(axis=1).tolist() == tree.cells_of(prefixes, level).tolist()
+        assert (cells > 0).sum(axis=1).tolist() == tree.branches(prefixes, level).tolist()
         prefixes = every[real]
     assert tree.cells_of(prefixes, tree.levels - 1).tolist() == [1.0] * prefixes.size
 

@@ -43,6 +43,9 @@ class Addresses(Protocol):
         A prefix without cells stops where it starts, or before, in some dimension.
         """
 
+    def sides(self, shift: int) -> Numbers:
+        """Return how long a prefix is along each dimension, padding included."""
+
     def codes(self, points: Numbers) -> Numbers:
         """Return the codes of all attributes at points, of shape (points, dimensions)."""
 
@@ -75,6 +78,10 @@ class LineAddresses:
     def prefixes(self, shift: int) -> int:
         """Return how many prefixes have cells."""
         return ((self.line.cells - 1) >> shift) + 1
+
+    def sides(self, shift: int) -> Numbers:
+        """Return how many positions a prefix has."""
+        return np.array([1 << shift])
 
     def codes(self, points: Numbers) -> Numbers:
         """Return the codes at positions, each at the place of its attribute."""
@@ -137,13 +144,15 @@ class MortonAddresses:
     def boxes(self, prefixes: Numbers, shift: int) -> tuple[Numbers, Numbers]:
         """Return the lowest codes of each prefix, and where its codes stop."""
         low = np.zeros((len(prefixes), len(self.shape)), dtype=np.int64)
-        width = np.zeros(len(self.shape), dtype=np.int64)
-        for to, (place, bit) in enumerate(self._bits):
-            if to < shift:
-                width[place] += 1
-            else:
-                low[:, place] |= (prefixes >> (to - shift) & 1) << bit
-        return low, np.minimum(low + (1 << width), np.array(self.shape))
+        for to, (place, bit) in enumerate(self._bits[shift:]):
+            low[:, place] |= (prefixes >> to & 1) << bit
+        return low, np.minimum(low + self.sides(shift), np.array(self.shape))
+
+    def sides(self, shift: int) -> Numbers:
+        """Return how many codes of each attribute a prefix has."""
+        places = np.array([place for place, _ in self._bits[:shift]], dtype=np.int64)
+        found: Numbers = 1 << np.bincount(places, minlength=len(self.shape))
+        return found
 
     def codes(self, points: Numbers) -> Numbers:
         """Return the points, which are codes."""

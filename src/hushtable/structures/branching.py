@@ -27,7 +27,9 @@ class BranchingTree:
     ((6, 4, 0), 3, 69)
     >>> prefixes, real = tree.children(np.array([0]), 0)
     >>> prefixes.tolist(), real.tolist(), tree.cells_of(prefixes, 1).tolist()
-    ([0, 1, 2, 3], [0, 1, 2], [16.0, 16.0, 8.0, 0.0])
+    ([0, 1, 2, 3], [0, 1, 2], [16, 16, 8, 0])
+    >>> tree.branches(np.array([0, 2]), 1).tolist()
+    [16, 8]
     """
 
     def __init__(self, addresses: Addresses, *, branching: int) -> None:
@@ -71,10 +73,17 @@ class BranchingTree:
         every: Numbers = ((prefixes * width)[:, np.newaxis] + np.arange(width)).ravel()
         return every, np.flatnonzero(self.cells_of(every, level + 1))
 
-    def cells_of(self, prefixes: Numbers, level: int) -> NDArray[np.float64]:
+    def branches(self, prefixes: Numbers, level: int) -> Numbers:
+        """Return how many children of each node have cells."""
+        starts, stops = self.addresses.boxes(prefixes, self.shifts[level])
+        found: Numbers = np.prod(-((starts - stops) // self.addresses.sides(self.shifts[level + 1])), axis=1)
+        return found
+
+    def cells_of(self, prefixes: Numbers, level: int) -> Numbers:
         """Return how many cells each node has."""
         starts, stops = self.addresses.boxes(prefixes, self.shifts[level])
-        return np.asarray(np.prod(np.maximum(stops - starts, 0), axis=1, dtype=np.float64))
+        found: Numbers = np.prod(np.maximum(stops - starts, 0), axis=1)
+        return found
 
 
 def least_cutoff(branching: int, rate: Fraction) -> int:

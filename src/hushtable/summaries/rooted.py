@@ -24,6 +24,7 @@ from hushtable.domain.keys import ascending, sorting_order
 from hushtable.noise import BitSource
 from hushtable.structures.addresses import Numbers
 from hushtable.structures.branching import BranchingTree
+from hushtable.summaries.candidates import LARGEST_NOISY
 from hushtable.summaries.largest import largest_counts
 
 _FEW = 4  # occupied cells a child up to which they are looked at one by one
@@ -101,8 +102,8 @@ _NONE = Nodes(*(np.empty(0, dtype=np.int64) for _ in range(5)))
 
 
 def known_cutoff(counts: Numbers, cutoff: float) -> float:
-    """Return what bounds the absent nodes of a pruned tree: of a root alone, nothing but what it has."""
-    return max(1.0, float(counts[0])) if counts.size == 1 else cutoff
+    """Return what bounds the absent nodes of a pruned tree: of size 1, nothing but what the root has."""
+    return max(1.0, float(counts[0])) if counts.size == 1 and cutoff >= LARGEST_NOISY else cutoff
 
 
 class Rooted(NamedTuple):

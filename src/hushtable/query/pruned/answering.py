@@ -1,8 +1,9 @@
 """Answers from a release of a pruned tree.
 
 Promise: a question is a product of conditions on single attributes. Its answer is what the fitted tree has in
-its cells; the interval is as wide as the variance that the fit leaves, with the tails of the noise of a
-single node.
+its cells. The interval is that of least squares alone, as wide as the variance that they leave, with the
+tails of the noise of a single node; it holds the answer. A single cell that is published is answered by its
+own count, and its noise.
 Cost: follows the nodes that a question covers in part.
 """
 
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 
 from hushtable.query.answerer import Answered
 from hushtable.query.cells.selection import Selection
+from hushtable.query.estimation.cells import cell_answer
 from hushtable.query.estimation.groups import group_codes
 from hushtable.query.estimation.law import Law
 from hushtable.query.estimation.parts import Answers
@@ -61,18 +63,25 @@ class PrunedAnswers(BoxAnswers):
         return fit.with_own(release.weights)  # what is published answers, whichever version fitted it
 
     def cell(self, selection: Selection, *, chance: float) -> Answered:
-        """Estimate the only cell of a selection."""
+        """Estimate the only cell of a selection, by its own noisy count if that is published."""
+        codes = [selection.codes(place).all() for place in range(len(selection.domain.shape))]
+        leaf = self._tree.offsets[-1] + self._tree.addresses.of(np.stack(codes, axis=1))
+        rows = np.flatnonzero(self._release.codes[:, 0] == leaf)
+        if rows.size and self._tree.levels > 1:  # a root is published whatever its count is
+            return cell_answer(self._law, int(self._release.counts[rows[0]]), chance=chance)
         return self.total(selection, chance=chance, corrected=None)
 
     def _answers(self, selection: Selection, places: Sequence[int], chance: float) -> Answers:
         """Return estimates for all groups."""
         parts = [walked(self._tree, self._fit, part) for part in self._coverages(selection, places)]
-        value, variance = (np.concatenate(each) for each in zip(*parts, strict=True))
+        value, free, variance = (np.concatenate(each) for each in zip(*parts, strict=True))
         # The tails of one node's noise, or of the sum of many, whichever are longer.
         reach = max(-log(chance) / sqrt(2), normal_reach(chance))
         deviation = np.sqrt(variance)
-        low, high = np.maximum(value - reach * deviation, 0.0), value + reach * deviation
-        found = Answers(value, deviation, low, high)
+        # What is published is not negative, and so too low where nearly all is in few places; what is free
+        # is not.
+        low, high = np.minimum(free - reach * deviation, value), np.maximum(free + reach * deviation, value)
+        found = Answers(value, deviation, np.maximum(low, 0.0), high)
         if self._line is None or not places:
             return found
         return found.taken(order_of_groups(selection, self._line.places, places))

@@ -1,6 +1,6 @@
 """How many cells of a question lie in the boxes of nodes, for many groups at once.
 
-Promise: exact up to 2^53 cells. A group is asked about any number of boxes; boxes are given by where they
+Promise: exact. A group is asked about any number of boxes; boxes are given by where they
 start and stop along the dimensions of addresses (`structures.addresses`): the line, or each attribute.
 Cost: a search in the ranges of a group, or in the runs of an attribute, for each box.
 """
@@ -17,7 +17,6 @@ from hushtable.query.cells.ranges import Runs
 from hushtable.query.cells.selection import Selection
 from hushtable.query.nodes.ranges import Ranges
 
-Array = NDArray[np.float64]
 Places = NDArray[np.intp]
 Numbers = NDArray[np.int64]
 
@@ -27,7 +26,7 @@ class Coverage(Protocol):
 
     number: int
 
-    def cells(self, groups: Places, starts: Numbers, stops: Numbers) -> Array:
+    def cells(self, groups: Places, starts: Numbers, stops: Numbers) -> Numbers:
         """Return how many cells of each group lie in the box beside it, one row of `starts` and `stops`."""
 
 
@@ -40,10 +39,10 @@ class LineCoverage:
         self._ends = np.searchsorted(ranges.groups, np.arange(ranges.number + 1))
         self._before = np.append(0, np.cumsum(ranges.stops - ranges.starts))
 
-    def cells(self, groups: Places, starts: Numbers, stops: Numbers) -> Array:
+    def cells(self, groups: Places, starts: Numbers, stops: Numbers) -> Numbers:
         """Return how many cells of each group lie in the box beside it."""
-        found = self._below(groups, stops[:, 0]) - self._below(groups, starts[:, 0])
-        return np.asarray(np.maximum(found, 0), dtype=np.float64)
+        found: Numbers = np.maximum(self._below(groups, stops[:, 0]) - self._below(groups, starts[:, 0]), 0)
+        return found
 
     def _below(self, groups: Places, bounds: Numbers) -> Numbers:
         """Return how many cells of a group lie before a bound, and those of all groups before it."""
@@ -66,9 +65,9 @@ class BoxCoverage:
         self._places, self._codes = list(places), codes
         self._runs = [selection.codes(place) for place in range(len(selection.domain.shape))]
 
-    def cells(self, groups: Places, starts: Numbers, stops: Numbers) -> Array:
+    def cells(self, groups: Places, starts: Numbers, stops: Numbers) -> Numbers:
         """Return how many cells of each group lie in the box beside it."""
-        found = np.ones(groups.size)
+        found = np.ones(groups.size, dtype=np.int64)
         for place, runs in enumerate(self._runs):
             low, high = starts[:, place], stops[:, place]
             if place in self._places:
