@@ -151,7 +151,7 @@ def _facts(estimate: Estimate) -> list[tuple[str, str]]:
     from hushtable.query.estimation.estimate import rounded
 
     value, low, high = (
-        rounded(each, estimate.standard_error) for each in (estimate.value, estimate.low, estimate.high)
+        rounded(each, estimate.uncertain) for each in (estimate.value, estimate.low, estimate.high)
     )
     return [
         ("estimate", value),
@@ -165,7 +165,7 @@ def _listing(rows: pa.Table, release: Release) -> Table:
     from hushtable.cli.printing import table
     from hushtable.cli.words import number_in_words, printable
     from hushtable.domain.attributes import Categories
-    from hushtable.query.estimation.estimate import rounded
+    from hushtable.query.estimation.estimate import rounded, uncertainty
 
     names = rows.column_names[: -len(_NUMBERS)]
     made = table(*map(printable, names), *_NUMBERS, numbers=_NUMBERS)
@@ -184,7 +184,10 @@ def _listing(rows: pa.Table, release: Release) -> Table:
             f"{text} ({own[value]})" if value in own else text
             for text, value, own in zip(said, values, labels, strict=True)
         )
-        made.add_row(*map(printable, beside), *(rounded(each, numbers[1]) for each in numbers))
+        estimate, error, *interval = numbers
+        uncertain = uncertainty(error, *interval)
+        value, low, high = (rounded(each, uncertain) for each in (estimate, *interval))
+        made.add_row(*map(printable, beside), value, rounded(error, error), low, high)
     return made
 
 

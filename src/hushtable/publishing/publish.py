@@ -141,6 +141,8 @@ def publish(
         raise BadChoice("a plan has a size, and another was given", "Leave `size` out, or plan with it.")
     if plan is None and (size is None) == (summary is None) and not isinstance(noised, CountSketch):
         raise BadSettings("publish", ("size", "summary"))
+    if isinstance(noised, CountSketch) and size is not None:
+        raise BadChoice("a sketch has no size", "Its width and its depth say how many buckets it has.")
     if summary is not None:
         chosen = Choice(as_taken(noised, summary), None, plan)
         if isinstance(noised, Marginals):

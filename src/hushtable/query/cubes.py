@@ -1,10 +1,12 @@
-"""Answers from a data cube: from the marginal that knows best.
+"""Answers from a data cube: from the marginal that should know best.
 
 Promise: a question is answered by one of the marginals that have all attributes which it asks about, as a
-release of that marginal alone would answer it; which one follows from what is published, and the note names
-it. An answer whose interval holds for the truth goes before one that does not; then the smallest standard
-error decides, of several groups their root mean square.
-Cost: that of asking each marginal that can answer.
+release of that marginal alone would answer it; the note names it. Which one follows from public facts, never
+from rows: a sample that happened to miss what was asked for has a small error and a small sum, and must not
+be chosen for that. Answers without a model go before corrected ones, and those before ones whose interval is
+not about the truth. Then the least noise decides: cells to add up, times the noise of each, times how many
+cells there are for a row where rows are sampled.
+Cost: that of asking one marginal.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import log
 from typing import TypeVar
 
 import numpy as np
@@ -21,13 +24,15 @@ from hushtable.domain.domain import Domain
 from hushtable.errors import BadQuery, shown
 from hushtable.query.answerer import Answered, GroupsAnswered
 from hushtable.query.cells.selection import Selection
-from hushtable.query.estimation.cells import CellAnswers
+from hushtable.query.estimation.cells import CellAnswers, total_answer
 from hushtable.query.estimation.law import Kind, Law
 from hushtable.query.estimation.sums import Opened
+from hushtable.query.estimation.tails import noise
 from hushtable.release.terms import Terms
 from hushtable.structures.cubes import CubeSpace, Marginal
 
 _SHOWN_MARGINALS = 12
+_RANKS = {Kind.UNBIASED: 0, Kind.CALIBRATED: 0, Kind.CORRECTED: 1, Kind.BARE: 2}
 _Answer = TypeVar("_Answer", Answered, GroupsAnswered)
 
 
@@ -47,9 +52,12 @@ class _Part:
     def answers(self) -> CellAnswers:
         return CellAnswers(self)
 
-    def is_bare(self, corrected: bool | None) -> bool:
-        """Return whether an interval leaves out what the cutoff did."""
-        return Law(self.terms).kind(corrected) is Kind.BARE
+    def expected(self, cells: int, corrected: bool | None) -> tuple[int, float]:
+        """Return how an answer about so many cells ranks: its kind, and the logarithm of its noise."""
+        law, size = Law(self.terms), getattr(self.terms.method, "size", None)
+        everyone = self.domain.cells_total
+        sampled = log(everyone) - log(size) if size and size < everyone else 0.0
+        return _RANKS[law.kind(corrected)], log(max(cells, 1)) + _log(law.noise.variance) + sampled
 
 
 class CubeAnswers:
@@ -62,21 +70,25 @@ class CubeAnswers:
         self._parts: dict[int, _Part] = {}
 
     def total(self, selection: Selection, *, chance: float, corrected: bool | None) -> Answered:
-        """Estimate the sum over a set of cells."""
+        """Estimate the sum over a set of cells; over all of them, by the noisy total where that is closer."""
 
-        def ask(part: _Part, marginal: Marginal) -> Answered:
-            within = selection.within(marginal.domain, marginal.places)
+        def ask(part: _Part, marginal: Marginal, within: Selection) -> Answered:
             return part.answers.total(within, chance=chance, corrected=corrected)
 
-        return self._best(selection, (), ask, corrected)
+        terms, ranked = self._release.terms, self._ranked(selection, (), corrected)
+        if not selection.attributes and terms.total_rate is not None and corrected is None:
+            (_, variance), *_ = ranked[0]
+            if _log(noise(terms.total_rate).variance) < variance:
+                return total_answer(terms, chance=chance)
+        return self._asked(ranked, ask)
 
     def cell(self, selection: Selection, *, chance: float) -> Answered:
         """Estimate the only cell of a selection, which needs a marginal of all attributes."""
 
-        def ask(part: _Part, marginal: Marginal) -> Answered:
-            return part.answers.cell(selection.within(marginal.domain, marginal.places), chance=chance)
+        def ask(part: _Part, marginal: Marginal, within: Selection) -> Answered:
+            return part.answers.cell(within, chance=chance)
 
-        return self._best(selection, range(len(self._cube.domain.names)), ask, None)
+        return self._asked(self._ranked(selection, range(len(self._cube.domain.names)), None), ask)
 
     def groups(
         self,
@@ -90,9 +102,9 @@ class CubeAnswers:
     ) -> GroupsAnswered:
         """Estimate the sum for each combination of codes of the attributes at `places`."""
 
-        def ask(part: _Part, marginal: Marginal) -> GroupsAnswered:
+        def ask(part: _Part, marginal: Marginal, within: Selection) -> GroupsAnswered:
             return part.answers.groups(
-                selection.within(marginal.domain, marginal.places),
+                within,
                 [marginal.places.index(place) for place in places],
                 chance=chance,
                 corrected=corrected,
@@ -100,33 +112,32 @@ class CubeAnswers:
                 top=top,
             )
 
-        return self._best(selection, places, ask, corrected)
+        return self._asked(self._ranked(selection, places, corrected), ask)
 
-    def _best(
-        self,
-        selection: Selection,
-        places: Sequence[int],
-        ask: Callable[[_Part, Marginal], _Answer],
-        corrected: bool | None,
-    ) -> _Answer:
-        """Return the best answer of marginals with the attributes at `places`, and those of the condition."""
+    def _ranked(
+        self, selection: Selection, places: Sequence[int], corrected: bool | None
+    ) -> list[tuple[tuple[int, float], int, Selection]]:
+        """Return the marginals with the attributes at `places` and those of the condition, the best first."""
         wanted = {*places, *(selection.attributes if selection.cells else ())}
-        found: list[tuple[bool, float, int, _Answer]] = []
-        refusal: BadQuery | None = None
+        found = []
         for number, marginal in enumerate(self._cube.marginals):
             if wanted.issubset(marginal.places):
-                part = self._part(number)
-                try:
-                    answer = ask(part, marginal)
-                except BadQuery as error:  # such as a correction, which not every marginal has
-                    refusal = error
-                    continue
-                found.append((part.is_bare(corrected), _error_of(answer), number, answer))
-        if found:
-            *_, number, answer = min(found, key=lambda each: each[:3])
-            label = self._cube.marginals[number].label
-            return replace(answer, note=f"from the marginal of {label}: {answer.note}")
-        raise refusal or self._refused(wanted)
+                within = selection.within(marginal.domain, marginal.places)
+                found.append((self._part(number).expected(within.cells, corrected), number, within))
+        if not found:
+            raise self._refused(wanted)
+        return sorted(found, key=lambda each: each[:2])
+
+    def _asked(
+        self,
+        ranked: list[tuple[tuple[int, float], int, Selection]],
+        ask: Callable[[_Part, Marginal, Selection], _Answer],
+    ) -> _Answer:
+        """Return the answer of the best marginal."""
+        _, number, within = ranked[0]
+        marginal = self._cube.marginals[number]
+        answer = ask(self._part(number), marginal, within)
+        return replace(answer, note=f"from the marginal of {marginal.label}: {answer.note}")
 
     def _part(self, number: int) -> _Part:
         if number not in self._parts:
@@ -148,3 +159,7 @@ def _error_of(answer: Answered | GroupsAnswered) -> float:
     """Return the root mean square of the standard errors; 0 where there is no group."""
     errors = answer.answers.standard_error
     return float(np.sqrt(np.mean(np.square(errors)))) if errors.size else 0.0
+
+
+def _log(variance: float) -> float:
+    return log(max(variance, 1e-300))

@@ -116,6 +116,9 @@ class CountSketch:
             if type(value) is not int or not 1 <= value <= most:
                 hint = f"Give a whole number from 1 to {text}."
                 raise BadChoice(f"{name}={shown(value)} is no choice", hint)
+        if self.width * self.depth > LARGEST_SKETCH:
+            fact = f"a sketch of {self.depth:,} rows of {self.width:,} buckets is too large"
+            raise BadChoice(fact, "Width times depth may be up to 10^8.")
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
@@ -188,6 +191,7 @@ def _marginal(entry: object) -> tuple[str, ...] | str:
 MORTON = "morton"
 AUTO = "auto"
 LARGEST_WIDTH, LARGEST_DEPTH = 1 << 30, 64
+LARGEST_SKETCH = 10**8  # buckets in all
 ALL_OF = re.compile("all-[1-9][0-9]{0,2}")
 _BRANCHINGS = tuple(1 << bits for bits in range(1, 11))
 

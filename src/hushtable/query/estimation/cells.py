@@ -17,9 +17,11 @@ from hushtable.query.cells.selection import Selection
 from hushtable.query.estimation.answers import Answering
 from hushtable.query.estimation.groups import MOST_GROUPS, all_groups, number_of_groups, published_groups
 from hushtable.query.estimation.law import Kind, Law
-from hushtable.query.estimation.notes import about, cell_note, groups_note, note
-from hushtable.query.estimation.parts import Answers
+from hushtable.query.estimation.notes import NOISY_TOTAL, about, cell_note, groups_note, note
+from hushtable.query.estimation.parts import Answers, Parts
 from hushtable.query.estimation.sums import Opened
+from hushtable.query.estimation.tails import noise
+from hushtable.release.terms import Terms
 
 
 class CellAnswers:
@@ -85,6 +87,15 @@ def cell_answer(law: Law, count: int | None, *, chance: float) -> Answered:
     low = low if law.negative else max(low, 0.0)
     found = (0.0, hypot(law.largest_absent, law.noise.variance**0.5), low, high)
     return Answered(_one(*found), cell_note(law, published=False))
+
+
+def total_answer(terms: Terms, *, chance: float) -> Answered:
+    """Estimate the sum over all cells by the noisy total, which the terms must have."""
+    assert terms.total is not None
+    assert terms.total_rate is not None
+    parts = Parts(chance)
+    parts.add_noise(1.0, noise(terms.total_rate), np.ones(1))
+    return Answered(parts.around(np.array([float(terms.total)])), NOISY_TOTAL)
 
 
 def _one(value: float, standard_error: float, low: float, high: float) -> Answers:

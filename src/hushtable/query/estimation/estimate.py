@@ -31,9 +31,24 @@ class Estimate:
     confidence: float
     note: str
 
+    @property
+    def uncertain(self) -> float:
+        """How far the last digits that are worth printing go."""
+        return uncertainty(self.standard_error, self.low, self.high)
+
     def __str__(self) -> str:
-        value, low, high = (rounded(each, self.standard_error) for each in (self.value, self.low, self.high))
+        value, low, high = (rounded(each, self.uncertain) for each in (self.value, self.low, self.high))
         return f"{value} ({self.confidence * 100:.10g} % interval {low} to {high}; {self.note})"
+
+
+def uncertainty(standard_error: float, low: float, high: float) -> float:
+    """Return what leaves digits of an answer uncertain: its standard error, less if its interval is narrow.
+
+    >>> uncertainty(340.0, 3243.0, 3253.0), uncertainty(340.0, 2600.0, 3900.0)
+    (5.0, 340.0)
+    """
+    half = (high - low) / 2
+    return min(standard_error, half) if half > 0 else standard_error
 
 
 def rounded(value: float, error: float) -> str:

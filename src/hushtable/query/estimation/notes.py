@@ -11,6 +11,7 @@ from fractions import Fraction
 from hushtable.query.estimation.law import Kind, Law
 from hushtable.query.estimation.tails import noise
 
+NOISY_TOTAL = "the noisy total; the interval holds for the true answer"
 _LARGE = Fraction(1, 10)  # a share of all cells that the noisy total tells much about
 _CLOSER = "; corrected=True would use the noisy total too, which is closer for so many cells"
 
@@ -18,7 +19,7 @@ _CLOSER = "; corrected=True would use the noisy total too, which is closer for s
 def note(law: Law, kind: Kind, *, share: Fraction, standard_error: float) -> str:
     """Return what the interval of an answer about this share of all cells promises."""
     if kind in (Kind.CALIBRATED, Kind.CORRECTED) and share == 1:
-        return "the noisy total; the interval holds for the true answer"
+        return NOISY_TOTAL
     rate = law.terms.total_rate
     known = rate is not None and noise(rate).variance ** 0.5 < standard_error
     closer = kind is Kind.UNBIASED and known and share >= _LARGE

@@ -26,19 +26,19 @@ import numpy as np
 from hushtable.errors import BadQuery, shown
 from hushtable.query.answerer import Answered, GroupsAnswered
 from hushtable.query.cells.selection import Selection
+from hushtable.query.estimation.cells import total_answer
 from hushtable.query.estimation.groups import group_codes
 from hushtable.query.estimation.law import Law
 from hushtable.query.estimation.notes import groups_note
 from hushtable.query.estimation.parts import Answers, Array, Parts
 from hushtable.query.estimation.sums import Opened
-from hushtable.query.estimation.tails import noise, normal_reach
+from hushtable.query.estimation.tails import normal_reach
 from hushtable.query.sketched.laws import BucketLaw
 from hushtable.query.sketched.listing import check_listable, listed
 from hushtable.query.sketched.rows import Combine, chance_of_a_row, median_variance
 from hushtable.structures.sketches import SketchSpace
 
 _FEWER_GROUPS = "Group by fewer attributes, or take fewer of their values with `where`."
-_TOTAL = "the noisy total; the interval holds for the true answer"
 _CELLS = (
     "unbiased; buckets are shared with other cells{}; "
     "the interval holds for the true answer of cells that are chosen without looking at the rows"
@@ -70,9 +70,7 @@ class SketchAnswers:
         """Estimate the sum over a set of cells; over all of them, by the noisy total if there is one."""
         self._check(corrected)
         if not selection.attributes and self._terms.total is not None and corrected is None:
-            parts = Parts(chance)
-            parts.add_noise(1.0, noise(self._terms.total_rate), np.ones(1))
-            return Answered(parts.around(np.array([float(self._terms.total)])), _TOTAL)
+            return total_answer(self._terms, chance=chance)
         return Answered(self._listed(selection, chance), self._promise(_CELLS))
 
     def cell(self, selection: Selection, *, chance: float) -> Answered:

@@ -46,6 +46,8 @@ def listed(selection: Selection, places: Sequence[int]) -> Iterator[tuple[Keys, 
 
 def check_listable(selection: Selection) -> None:
     """Raise `BadQuery` where there are too many cells to list."""
+    if not selection.cells:
+        return
     hint = f"A sketch answers for cells that are listed, up to {MOST_CELLS:,}. "
     if selection.cells > MOST_CELLS:
         raise BadQuery(
