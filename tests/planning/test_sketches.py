@@ -159,7 +159,7 @@ def test_the_page_and_json_have_both_beside_answering_0() -> None:
     assert document["cells"]["occupied_error"] == found.occupied_error
 
 
-@pytest.mark.parametrize(("width", "depth"), [(1, 1), (1, 64), (2**30, 64), (7, 5)])
+@pytest.mark.parametrize(("width", "depth"), [(1, 1), (1, 64), (10**8, 1), (10**6, 64), (7, 5)])
 @pytest.mark.parametrize("epsilon", ["1/1000", "1000"])
 @pytest.mark.parametrize("cells", [2, 10**18])
 def test_numbers_stay_numbers(width: int, depth: int, epsilon: str, cells: int) -> None:

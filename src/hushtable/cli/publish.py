@@ -48,7 +48,9 @@ def publish(
     epsilon: Epsilon,
     output: Annotated[Path, typer.Option(metavar="FILE", help="The file to write.")],
     level: Levels = None,
-    size: Annotated[int | None, typer.Option(metavar="N", help="How many rows to publish.")] = None,
+    size: Annotated[
+        int | None, typer.Option(metavar="N", help="How many rows to publish; of a cube, of each marginal.")
+    ] = None,
     ledger: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Charge this ledger before anything is drawn.")
     ] = None,
@@ -138,6 +140,9 @@ def publish(
       hushtable publish commute.parquet --domain commute.toml --epsilon 0.1 \\
         --structure auto --size 100000 --like commute-2023.parquet \\
         --output auto.parquet --ledger commuters.ledger
+      hushtable publish commute.parquet --domain commute.toml --epsilon 0.1 \\
+        --marginals all-1 --marginals home,work --size 5000 \\
+        --output cube.parquet --ledger commuters.ledger
     """
     from hushtable.cli.progress import shown_progress
     from hushtable.cli.release import names_of

@@ -55,7 +55,7 @@ def query(
 
     Without --by, one estimate; with it, one for each group. A name that holds a comma is given by a
     --by of its own. What the intervals promise is said below a table, or on standard error.
-    A data cube answers from the marginal with the smallest error, and names it. A sketch answers for
+    A data cube answers from the marginal with the least error to expect, and names it. A sketch answers for
     cells that are listed, up to 10^7 of them.
 
     \b

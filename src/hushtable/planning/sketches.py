@@ -36,7 +36,7 @@ from hushtable.planning.profile import Profile
 from hushtable.planning.sums import frequencies, mean_size, noise_waves
 from hushtable.planning.sweep import replanned
 from hushtable.planning.wording import aligned, head, name_of, number, paragraph, percent
-from hushtable.structures.settings import LARGEST_WIDTH, CountSketch
+from hushtable.structures.settings import LARGEST_SKETCH, CountSketch
 
 if TYPE_CHECKING:
     from hushtable.planning.plan import Plan
@@ -216,7 +216,7 @@ def _shapes(buckets: int) -> list[CountSketch]:
     return [
         CountSketch(width=buckets // depth, depth=depth)
         for depth in _DEPTHS
-        if 1 <= buckets // depth <= LARGEST_WIDTH
+        if 1 <= buckets // depth <= LARGEST_SKETCH
     ]
 
 

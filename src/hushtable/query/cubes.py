@@ -119,13 +119,18 @@ class CubeAnswers:
     ) -> list[tuple[tuple[int, float], int, Selection]]:
         """Return the marginals with the attributes at `places` and those of the condition, the best first."""
         wanted = {*places, *(selection.attributes if selection.cells else ())}
-        found = []
+        found, refusal = [], None
         for number, marginal in enumerate(self._cube.marginals):
             if wanted.issubset(marginal.places):
                 within = selection.within(marginal.domain, marginal.places)
-                found.append((self._part(number).expected(within.cells, corrected), number, within))
+                try:
+                    rank = self._part(number).expected(within.cells, corrected)
+                except BadQuery as error:  # such as of a correction, which not every marginal has
+                    refusal = error
+                else:
+                    found.append((rank, number, within))
         if not found:
-            raise self._refused(wanted)
+            raise refusal or self._refused(wanted)
         return sorted(found, key=lambda each: each[:2])
 
     def _asked(

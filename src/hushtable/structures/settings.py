@@ -108,17 +108,14 @@ class CountSketch:
     depth: int = 1
 
     def __post_init__(self) -> None:
-        for name, most, text in (
-            ("width", LARGEST_WIDTH, "2^30"),
-            ("depth", LARGEST_DEPTH, str(LARGEST_DEPTH)),
-        ):
+        for name, most in (("width", LARGEST_SKETCH), ("depth", LARGEST_DEPTH)):
             value = getattr(self, name)
             if type(value) is not int or not 1 <= value <= most:
-                hint = f"Give a whole number from 1 to {text}."
+                hint = f"Give a whole number from 1 to {most:,}."
                 raise BadChoice(f"{name}={shown(value)} is no choice", hint)
         if self.width * self.depth > LARGEST_SKETCH:
             fact = f"a sketch of {self.depth:,} rows of {self.width:,} buckets is too large"
-            raise BadChoice(fact, "Width times depth may be up to 10^8.")
+            raise BadChoice(fact, f"Width times depth may be up to {LARGEST_SKETCH:,}.")
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
@@ -190,8 +187,7 @@ def _marginal(entry: object) -> tuple[str, ...] | str:
 
 MORTON = "morton"
 AUTO = "auto"
-LARGEST_WIDTH, LARGEST_DEPTH = 1 << 30, 64
-LARGEST_SKETCH = 10**8  # buckets in all
+LARGEST_SKETCH, LARGEST_DEPTH = 10**8, 64  # buckets in all, and rows
 ALL_OF = re.compile("all-[1-9][0-9]{0,2}")
 _BRANCHINGS = tuple(1 << bits for bits in range(1, 11))
 

@@ -7,7 +7,7 @@ Promise: one row of the data changes `depth` buckets, one in each row, by 1 each
 of the data and published: they protect nobody, and everybody finds the same buckets.
 The 2^32 values of an upper half are dealt out to buckets as evenly as whole numbers can be. So two cells
 share a bucket with chance 1/width, and at most (width/2^32)^2/4 of that more: 10^-8 of it at a width of 10^6,
-and 1.6 % at the largest, 2^30.
+and 10^-4 at the largest, 10^8.
 Cost: that of hashing, and some 10 ns a cell.
 Source: Charikar, Chen, Farach-Colton (2002); Cormode, Procopiuc, Srivastava, Tran, section 3.3.
 """
