@@ -330,7 +330,7 @@ def test_the_examples_of_publish_run(folder: Path) -> None:
 
     found = examples("publish")
 
-    assert len(found) == 6
+    assert len(found) == 7
     for line in found:
         run_line(line)
 
