@@ -9,6 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -322,7 +323,10 @@ def test_the_examples_of_publish_run(folder: Path) -> None:
     codes = [f"{block:05}" for block in range(60_000)]
     blocks = f"categories = {{ values = {codes}, levels = {{ tract = 4 }} }}"
     (folder / "blocks.toml").write_text(f'[[attribute]]\nname = "home"\n{blocks}\n')
-    homes = pa.table({"x": [each % 20 for each in range(40_000)], "home": codes[:40_000]})
+    hour = '[[attribute]]\nname = "hour"\nintegers = { low = 0, high = 23 }\n'
+    (folder / "trips.toml").write_text(column + hour)
+    each = np.arange(40_000)
+    homes = pa.table({"x": each % 20, "hour": each % 24, "home": codes[:40_000]})
     pq.write_table(homes, "commute.parquet")
     (folder / "visits.csv").write_text("person_id,x\n1,2\n1,3\n")
     ht.publish(homes, domain="commute.toml", epsilon=1, size=100, output="commute-2023.parquet")

@@ -516,7 +516,7 @@ SKETCH_CHANGES: list[tuple[str, object]] = [
     ("width", True),
     ("width", 5.0),
     ("width", "5"),
-    ("width", (1 << 30) + 1),
+    ("width", 10**8 + 1),
     ("depth", 0),
     ("depth", 1),  # of other keys and another sensitivity
     ("depth", 3),

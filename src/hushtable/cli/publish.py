@@ -140,8 +140,8 @@ def publish(
       hushtable publish commute.parquet --domain commute.toml --epsilon 0.1 \\
         --structure auto --size 100000 --like commute-2023.parquet \\
         --output auto.parquet --ledger commuters.ledger
-      hushtable publish commute.parquet --domain commute.toml --epsilon 0.1 \\
-        --marginals all-1 --marginals home,work --size 5000 \\
+      hushtable publish commute.parquet --domain trips.toml --epsilon 0.1 \\
+        --marginals all-1 --marginals all-2 --size 5000 \\
         --output cube.parquet --ledger commuters.ledger
     """
     from hushtable.cli.progress import shown_progress
