@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from hashlib import sha256
 from importlib import import_module
@@ -112,8 +112,19 @@ def finished(
     for work, done in _run(missing, 1 if alone else min(processes, len(missing))):
         found[work.path] = done
         progress.step()
-    rows = [each for each in (found[work.path] for work in works) if each is not None]
-    return Results((row.setting, row.numbers) for row in rows), sum(row.seconds for row in rows)
+    rows = [(work.setting, each) for work in works if (each := found[work.path]) is not None]
+    results = Results((dict(setting), _in_order(each.numbers)) for setting, each in rows)
+    return results, sum(each.seconds for _, each in rows)
+
+
+def _in_order(numbers: Mapping[str, float]) -> dict[str, float]:
+    """Return numbers by their names and the sizes behind those, whether they were kept or are new."""
+
+    def place(name: str) -> tuple[str, int]:
+        word, _, size = name.rpartition(" ")
+        return (word, int(size)) if size.isdigit() else (name, 0)
+
+    return {name: numbers[name] for name in sorted(numbers, key=place)}
 
 
 def _side_by_side(works: Sequence[Work]) -> list[Work]:
