@@ -40,6 +40,7 @@ _Answer = TypeVar("_Answer", Answered, GroupsAnswered)
 class _Part:
     """The rows of one marginal, as a release of cells."""
 
+    marginal: Marginal
     terms: Terms
     codes: NDArray[np.int64]
     counts: NDArray[np.int64]
@@ -72,7 +73,7 @@ class CubeAnswers:
     def total(self, selection: Selection, *, chance: float, corrected: bool | None) -> Answered:
         """Estimate the sum over a set of cells; over all of them, by the noisy total where that is closer."""
 
-        def ask(part: _Part, marginal: Marginal, within: Selection) -> Answered:
+        def ask(part: _Part, within: Selection) -> Answered:
             return part.answers.total(within, chance=chance, corrected=corrected)
 
         terms, ranked = self._release.terms, self._ranked(selection, (), corrected)
@@ -85,7 +86,7 @@ class CubeAnswers:
     def cell(self, selection: Selection, *, chance: float) -> Answered:
         """Estimate the only cell of a selection, which needs a marginal of all attributes."""
 
-        def ask(part: _Part, marginal: Marginal, within: Selection) -> Answered:
+        def ask(part: _Part, within: Selection) -> Answered:
             return part.answers.cell(within, chance=chance)
 
         return self._asked(self._ranked(selection, range(len(self._cube.domain.names)), None), ask)
@@ -102,10 +103,10 @@ class CubeAnswers:
     ) -> GroupsAnswered:
         """Estimate the sum for each combination of codes of the attributes at `places`."""
 
-        def ask(part: _Part, marginal: Marginal, within: Selection) -> GroupsAnswered:
+        def ask(part: _Part, within: Selection) -> GroupsAnswered:
             return part.answers.groups(
                 within,
-                [marginal.places.index(place) for place in places],
+                [part.marginal.places.index(place) for place in places],
                 chance=chance,
                 corrected=corrected,
                 together=together,
@@ -136,19 +137,19 @@ class CubeAnswers:
     def _asked(
         self,
         ranked: list[tuple[tuple[int, float], int, Selection]],
-        ask: Callable[[_Part, Marginal, Selection], _Answer],
+        ask: Callable[[_Part, Selection], _Answer],
     ) -> _Answer:
         """Return the answer of the best marginal."""
         _, number, within = ranked[0]
-        marginal = self._cube.marginals[number]
-        answer = ask(self._part(number), marginal, within)
-        return replace(answer, note=f"from the marginal of {marginal.label}: {answer.note}")
+        part = self._part(number)
+        answer = ask(part, within)
+        return replace(answer, note=f"from the marginal of {part.marginal.label}: {answer.note}")
 
     def _part(self, number: int) -> _Part:
         if number not in self._parts:
             release, rows = self._release, self._rows[number]
-            codes = self._cube.own_codes(number, release.codes[rows])
-            self._parts[number] = _Part(release.terms.part(number), codes, release.counts[rows])
+            terms, codes = release.terms.part(number), self._cube.own_codes(number, release.codes[rows])
+            self._parts[number] = _Part(self._cube.marginals[number], terms, codes, release.counts[rows])
         return self._parts[number]
 
     def _refused(self, wanted: set[int]) -> BadQuery:
@@ -158,12 +159,6 @@ class CubeAnswers:
         labels += [f"{more:,} more"] * bool(more)
         fact = f"no marginal of this release has {names} together"
         return BadQuery(fact, f"Ask about the attributes of one of {', '.join(labels)}.")
-
-
-def _error_of(answer: Answered | GroupsAnswered) -> float:
-    """Return the root mean square of the standard errors; 0 where there is no group."""
-    errors = answer.answers.standard_error
-    return float(np.sqrt(np.mean(np.square(errors)))) if errors.size else 0.0
 
 
 def _log(variance: float) -> float:
