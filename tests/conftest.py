@@ -1,11 +1,20 @@
 """Settings of every run, and the alarm rate that its statistical assertions add up to."""
 
+from importlib import import_module
+from pkgutil import walk_packages
 from typing import Any
 
 import hypothesis
 import pytest
 
+import hushtable
 from tests.harness import statistics
+
+# Hypothesis tries constants that it finds in imported modules. With some modules imported later, its examples
+# would depend on which tests had run before in the same process.
+for each in walk_packages(hushtable.__path__, "hushtable."):
+    if not each.name.endswith("__main__"):
+        import_module(each.name)
 
 # A shared machine may stall any single example; the whole run has its own limit.
 hypothesis.settings.register_profile("hushtable", deadline=None, max_examples=statistics.tries(100))

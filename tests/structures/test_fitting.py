@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import sys
 from fractions import Fraction
 
 import numpy as np
@@ -63,6 +65,27 @@ def test_numbers_of_no_release_do_not_overflow() -> None:
             fit = fitted(tree, numbers, counts, rate=rate, cutoff=cutoff)
             assert all(np.isfinite(own).all() for own in fit.own)
             assert np.isclose(sum(own.sum() for own in fit.own), fit.masses[0][0])
+
+
+def test_a_cutoff_of_no_release_does_not_divide_by_zero() -> None:
+    tree = BranchingTree(LineAddresses(Line((1 << 60,), places=(0,))), branching=2)
+    for cutoff in (5e-324, 1e-300):
+        for counts in ([0, 0], [1 << 62, 0], [-5, 3], [1, -(1 << 62)]):
+            fit = fitted(tree, np.array([0, 1]), np.array(counts), rate=300.0, cutoff=cutoff)
+            assert all(np.isfinite(own).all() for own in fit.own)
+
+
+def test_the_deepest_tree_needs_no_deep_stack() -> None:
+    tree = BranchingTree(LineAddresses(Line((1 << 62,), places=(0,))), branching=2)
+    numbers, before = np.array(tree.offsets), sys.getrecursionlimit()
+    sys.setrecursionlimit(len(inspect.stack()) + 100)
+    try:
+        fit = fitted(tree, numbers, np.full(numbers.size, 1000), rate=0.5, cutoff=20.0)
+    finally:
+        sys.setrecursionlimit(before)
+
+    assert len(fit.levels) == 63
+    assert np.isclose(fit.own[-1].sum(), 1000, atol=50)
 
 
 def test_sums_that_saturate_do_not_overflow() -> None:

@@ -49,7 +49,8 @@ ALIKE = 0.1  # of the cutoff: counts on one level are not taken to be more alike
 _LEAST = 1e-300  # in place of 0, where it divides
 _ALONE = 1e-9  # in place of 0, as a part of something
 _DISTINCT = 1e-9  # shares of a level that differ by less than that part have no line through them
-_SMALLEST_RATE, _LARGEST_RATE, _LARGEST_CUTOFF = 2.0**-50, 300.0, 2.0**61
+_SMALLEST_RATE, _LARGEST_RATE = 2.0**-50, 300.0
+_SMALLEST_CUTOFF, _LARGEST_CUTOFF = 2.0**-50, 2.0**61
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -285,17 +286,20 @@ class Level:
             return np.zeros(0), masses
         parents, known, others = self.below.parents, self.children, self.others
         means, follows, variances = self._together
-        each = ((1 - follows) * masses - means) / np.maximum(variances, _LEAST)
-        given = known.means + known.follows * masses[parents] + known.variances * each[parents]
-        return given, others.means + others.follows * masses + others.variances * each
+        beyond, variances = (1 - follows) * masses - means, np.maximum(variances, _LEAST)
+        # Parts of it, and not what there is by unit of variance: that overflows where variances are tiny.
+        mine, theirs = others.variances / variances, known.variances / variances[parents]
+        given = known.means + known.follows * masses[parents] + theirs * beyond[parents]
+        return given, others.means + others.follows * masses + mine * beyond
 
     def bounded(self, masses: Array) -> tuple[Array, Array]:
         """Return the same with no mass below 0: the others shrink in proportion."""
         if self.below is None:
             return self.shared(masses)
         given, own = (np.maximum(each, 0.0) for each in self.shared(masses))
-        # Where all came out as 0, the mass is shared evenly, absent children first.
-        none, parents = self.sums(given) + own <= 0, self.below.parents
+        # Where all came out as 0, or as what rounding leaves, the mass is shared evenly, absent children
+        # first.
+        none, parents = self.sums(given) + own <= _ALONE * masses, self.below.parents
         own = np.where(none & (self.absent > 0), 1.0, own)
         given = np.where((none & (self.absent <= 0))[parents], 1.0, given)
         scale = masses / np.maximum(self.sums(given) + own, _LEAST)
@@ -333,7 +337,7 @@ def fitted(
     The rate is that of all levels but the root's.
     """
     levels = _levels(tree, numbers, counts, rate=rate, cutoff=cutoff, sparing=False)
-    masses, own = [levels[0].estimates.means], []
+    masses, own = [_root(levels)], []
     for each in levels:
         given, kept = each.shared(masses[-1])
         masses.append(given)
@@ -347,7 +351,7 @@ def own_masses(
 ) -> Array:
     """Return what each node has for itself, in the order of their numbers: the weights of a release."""
     levels = _levels(tree, numbers, counts, rate=rate, cutoff=cutoff, sparing=True)
-    masses, own = np.maximum(levels[0].estimates.means, 0.0), []
+    masses, own = np.maximum(_root(levels), 0.0), []
     for each in levels:
         masses, kept = each.bounded(masses)
         own.append(kept)
@@ -365,7 +369,8 @@ def _levels(
 ) -> list[Level]:
     """Return the levels of a tree, from the root down."""
     # Beyond these, a file that somebody made up would overflow; no release comes near them.
-    rate, cutoff = float(min(max(rate, _SMALLEST_RATE), _LARGEST_RATE)), min(cutoff, _LARGEST_CUTOFF)
+    rate = float(min(max(rate, _SMALLEST_RATE), _LARGEST_RATE))
+    cutoff = min(max(cutoff, _SMALLEST_CUTOFF), _LARGEST_CUTOFF)
     edges = np.searchsorted(numbers, np.array([*tree.offsets, tree.nodes_total]))
     levels: list[Level] = []
     for level, (first, last) in enumerate(pairwise(edges)):
@@ -387,6 +392,15 @@ def _levels(
         )
         levels.append(made)
     return levels
+
+
+def _root(levels: list[Level]) -> Array:
+    """Return the estimate of the root."""
+    # What a level keeps in mind follows from the level above, or below. Asked for at one end only, it would
+    # be found by recursion, ten frames a level: too deep for the 62 levels that a tree may have.
+    for each in levels[:-1]:
+        each.expected  # noqa: B018
+    return [each.estimates for each in reversed(levels)][-1].means
 
 
 def _variance(rate: float) -> float:
