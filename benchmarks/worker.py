@@ -91,7 +91,7 @@ def count(rows: str, domain: str, memory: str, totals: bool) -> Numbers:
     ) as counted:
         if totals:
             found = dict.fromkeys(("cells", "sum", "squares"), 0)
-            for part in counted.slices:
+            for part in counted.slices.parts:
                 counts = part.load()[1]
                 found["cells"] += counts.size
                 found["sum"] += int(counts.sum())

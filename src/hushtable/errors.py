@@ -27,6 +27,18 @@ class HushtableError(Exception):
     True
     """
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Let an error pass from one process to another, whatever its class is made from."""
+        return _again, (type(self), self.args, self.__dict__)
+
+
+def _again(kind: type[HushtableError], args: tuple[object, ...], fields: dict[str, object]) -> HushtableError:
+    """Return an error as it was in another process."""
+    error = kind.__new__(kind)
+    error.args = args
+    error.__dict__.update(fields)
+    return error
+
 
 class BadNumber(HushtableError, ValueError):
     """A setting is not a number, or is a number outside what is allowed.

@@ -12,6 +12,7 @@ import pytest
 
 import hushtable as ht
 from hushtable.domain.attributes import Attribute, Integers
+from hushtable.domain.keys import KeySpace
 from hushtable.methods.settings import Method
 from hushtable.publishing import publish as flow
 from hushtable.publishing.thinning import thin
@@ -185,18 +186,19 @@ def test_a_share_of_nothing_may_be_said(tmp_path: Path) -> None:
 
 def test_what_is_drawn_is_what_the_terms_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[dict[str, Any]] = []
-    draw = summarize.draw_summary
+    draw = summarize.summarize_slices
 
-    def watched(*table: Any, **settings: Any) -> Any:
-        seen.append(settings)
-        return draw(*table, **settings)
+    def watched(slices: Any, space: KeySpace, method: ht.Method, **settings: Any) -> Any:
+        seen.append({"space": space, **settings})
+        return draw(slices, space, method, **settings)
 
-    monkeypatch.setattr(flow, "draw_summary", watched)
+    monkeypatch.setattr(flow, "summarize_slices", watched)
     release = publish(tmp_path, structure=ht.ProductDyadic(), epsilon="0.3")
 
     (settings,) = seen
     assert settings["epsilon"] / settings["sensitivity"] == release.terms.rate
-    assert settings["nodes"].per_cell == release.terms.sensitivity == 7 * 8
+    assert settings["sensitivity"] == release.terms.sensitivity == 7 * 8
+    assert settings["space"].shape == node_space(ht.ProductDyadic(), DOMAIN).space.shape
 
 
 # Pruned trees.

@@ -19,6 +19,7 @@ from hushtable.summaries.summarize import acceptance_of, draw_summary, summarize
 from hushtable.summaries.summary import Summary
 from hushtable.table import lifting
 from hushtable.table.lifting import lifted
+from hushtable.table.slices import SlicesHere
 from tests.harness.statistics import ALARM, fits, follows, replay, runs, tries
 from tests.structures.naive import Cell, naive_values
 from tests.summaries.test_laws import ABSENT, LESS, MORE, cell_law, curve_follows, fits_curve
@@ -120,7 +121,12 @@ def test_many_slices_have_the_law_of_one(slices: int, monkeypatch: pytest.Monkey
     sample, placed = [], np.zeros(nodes.nodes_total)
     for _ in range(runs(200)):
         summary = summarize_slices(
-            parts, nodes.space, ht.Priority(size=size), epsilon=RATE, sensitivity=Fraction(1), entropy=entropy
+            SlicesHere(parts),
+            nodes.space,
+            ht.Priority(size=size),
+            epsilon=RATE,
+            sensitivity=Fraction(1),
+            entropy=entropy,
         )
         placed[summary.codes[:, 0]] += 1
         sample.append(float(summary.threshold or 0))

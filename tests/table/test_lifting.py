@@ -32,13 +32,13 @@ def listed(slices: list[Slice], nodes: NodeSpace) -> dict[Cell, int]:
     found: dict[Cell, int] = {}
     end = 0
     for part in slices:
-        assert part.start == end
+        assert part.start == (end, *(0,) * (len(part.bounds) - 1))
         assert part.bounds[1:] == nodes.space.bounds[1:]
         end += part.bounds[0]
         keys, values = part.load()
         assert values.dtype == np.int64
         assert values.size == keys.shape[1] == part.cells_occupied
-        assert ((keys[0] >= part.start) & (keys[0] < end)).all()
+        assert ((keys[0] >= part.start[0]) & (keys[0] < end)).all()
         codes = list(map(tuple, nodes.space.unpack(keys).tolist()))
         assert codes == sorted(set(codes))
         found |= dict(zip(codes, values.tolist(), strict=True))

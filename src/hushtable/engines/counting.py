@@ -11,11 +11,13 @@ Cost: one pass over the data (a second where most rows repeat), one sort; memory
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hushtable.domain.columns import as_numbers
 from hushtable.domain.domain import Domain
@@ -30,8 +32,10 @@ from hushtable.engines.rows import opened_rows
 from hushtable.engines.runs import Rows, counted_slices
 from hushtable.errors import BadDomain, BadRows
 from hushtable.noise import BitSource, KeyStream
+from hushtable.structures.nodes import NodeSpace
+from hushtable.table.lifting import lifted
 from hushtable.table.progress import Progress, unheard
-from hushtable.table.slices import Slice
+from hushtable.table.slices import Cells, Slices, SlicesHere
 from hushtable.table.sparse import SparseTable
 
 if TYPE_CHECKING:
@@ -45,17 +49,35 @@ class CountedRows(NamedTuple):
     """A counted table, slice by slice. Private. `dropped`: whether a rule of the domain dropped any row."""
 
     space: KeySpace
-    slices: list[Slice]
+    slices: SlicesHere
     dropped: bool
 
     def table(self) -> SparseTable:
         """Return all slices as one table in memory."""
-        cells = [part.load() for part in self.slices]
-        keys = np.concatenate([keys for keys, _ in cells], axis=1)
-        return SparseTable.from_cells(self.space, keys, np.concatenate([counts for _, counts in cells]))
+        return joined(self.space, (part.load() for part in self.slices.parts))
+
+    def total(self) -> int:
+        """Return the sum of all counts."""
+        return sum(exact_sum(part.load()[1]) for part in self.slices.parts)
+
+    def lifted(self, nodes: NodeSpace) -> Slices:
+        """Return the sums of cells that the nodes of a tree hold."""
+        return replace(self.slices, parts=lifted(self.table(), nodes))
 
     def __repr__(self) -> str:
         return f"CountedRows(shape={self.space.shape}, counts=<private>)"
+
+
+def joined(space: KeySpace, slices: Iterable[Cells]) -> SparseTable:
+    """Return the cells of all slices as one table in memory."""
+    cells = list(slices)
+    keys = np.concatenate([keys for keys, _ in cells], axis=1)
+    return SparseTable.from_cells(space, keys, np.concatenate([counts for _, counts in cells]))
+
+
+def exact_sum(counts: NDArray[np.int64]) -> int:
+    """Add up counts in two halves, so that nothing wraps."""
+    return (int((counts >> 32).sum()) << 32) + int((counts & 0xFFFFFFFF).sum())
 
 
 def count(
@@ -160,7 +182,7 @@ def counted_rows(
                 threads=workers,
                 progress=progress,
             )
-        yield CountedRows(domain.space, slices, stream.dropped)
+        yield CountedRows(domain.space, SlicesHere(slices, workers, progress), stream.dropped)
 
 
 def default_memory() -> int:

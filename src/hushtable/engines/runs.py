@@ -78,7 +78,9 @@ def counted_slices(
             pairwise(edges), _ahead(pool, gathered, range(len(edges) - 1), threads), strict=True
         ):
             progress("Counting", len(slices) / (len(edges) - 1))
-            slices.append(cells_store.slice(low, (high - low, *space.bounds[1:]), cells))
+            later = space.bounds[1:]
+            start = (low, *(0,) * len(later))
+            slices.append(cells_store.slice(start, (high - low, *later), cells))
         return slices
 
 
@@ -153,7 +155,7 @@ class _Store:
         size = rows.keys.shape[1]
         return Run(size, rows.keys[0, ::_SAMPLED].copy(), self._put(rows))
 
-    def slice(self, start: int, bounds: tuple[int, ...], cells: Cells) -> Slice:
+    def slice(self, start: tuple[int, ...], bounds: tuple[int, ...], cells: Cells) -> Slice:
         """Keep the cells of a slice."""
         size = cells[1].size
         part = self._put(Rows(*cells))

@@ -19,9 +19,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from hushtable.domain.domain import Domain
 from hushtable.domain.measure import Measure, Unit
 from hushtable.engines.counting import CountedRows, counted_rows
@@ -276,22 +273,21 @@ def publish_chosen(
 def drawn_rows(
     counted: CountedRows, terms: Terms, entropy: BitSource, threads: int, progress: Progress
 ) -> tuple[Terms, Rows]:
-    """Draw what the terms describe: of cells slice by slice, of structures from a table in memory."""
+    """Draw what the terms describe: slice by slice, or, of some structures, from a table in memory."""
     draw: Callable[..., Any]
-    sensitivity = terms.sensitivity
-    if isinstance(terms.nodes, CubeSpace):
-        methods, sensitivity = [part.method for part in terms.parts], terms.measure.sensitivity
-        draw = partial(draw_marginals, counted.table(), terms.nodes, methods)
-    elif terms.nodes is None:
+    sensitivity, nodes = terms.sensitivity, terms.nodes
+    if nodes is None:
         draw = partial(summarize_slices, counted.slices, counted.space, terms.method)
+    elif isinstance(nodes, NodeSpace) and not nodes.consistent_tree:
+        draw = partial(summarize_slices, counted.lifted(nodes), nodes.space, terms.method)
+    elif isinstance(nodes, CubeSpace):
+        methods, sensitivity = [part.method for part in terms.parts], terms.measure.sensitivity
+        table = counted.table()
+        draw = partial(draw_marginals, table, nodes, methods, threads=threads, progress=progress)
     else:
-        draw = partial(draw_summary, counted.table(), terms.method, nodes=terms.nodes)
+        draw = partial(draw_summary, counted.table(), terms.method, nodes=nodes)
     drawn: Summary | list[Summary] = draw(
-        epsilon=terms.epsilon - terms.total_epsilon,
-        sensitivity=Fraction(sensitivity),
-        entropy=entropy,
-        threads=threads,
-        progress=progress,
+        epsilon=terms.epsilon - terms.total_epsilon, sensitivity=Fraction(sensitivity), entropy=entropy
     )
     if isinstance(drawn, Summary):
         return replace(terms, cutoff=drawn.cutoff, threshold=drawn.threshold), rows_of(drawn)
@@ -344,13 +340,7 @@ def _cut(text: str, longest: int = 200) -> str:
 
 def noisy_total(counted: CountedRows, rate: Fraction, entropy: BitSource) -> int:
     """Return the sum of all counts, with noise. One unit changes it by no more than all cells together."""
-    true = sum(_sum(part.load()[1]) for part in counted.slices)
-    return true + int(two_sided_geometric(as_rate(rate), entropy, count=1)[0])
-
-
-def _sum(counts: NDArray[np.int64]) -> int:
-    """Add up counts in two halves, so that nothing wraps."""
-    return (int((counts >> 32).sum()) << 32) + int((counts & 0xFFFFFFFF).sum())
+    return counted.total() + int(two_sided_geometric(as_rate(rate), entropy, count=1)[0])
 
 
 def split_epsilon(

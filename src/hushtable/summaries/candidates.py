@@ -15,12 +15,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.domain.keys import Keys, merged_keys
+from hushtable.domain.keys import merged_keys
 from hushtable.methods.acceptance import Acceptance, Band
 from hushtable.noise import (
     BitSource,
@@ -30,30 +29,9 @@ from hushtable.noise import (
     kept,
     two_sided_geometric,
 )
-from hushtable.table.slices import Slice
+from hushtable.table.slices import Candidates, Slice
 
 LARGEST_NOISY = 1 << 61  # noisy counts are saturated here, as a function of the exact sum of count and noise
-
-
-class Candidates(NamedTuple):
-    """Accepted cells: their keys, noisy counts, and the band that accepted each (-1: an occupied cell)."""
-
-    keys: Keys
-    counts: NDArray[np.int64]
-    bands: NDArray[np.int8]
-
-    def only(self, rows: NDArray[np.intp]) -> Candidates:
-        """Return the chosen ones."""
-        return Candidates(self.keys.take(rows, axis=1), self.counts[rows], self.bands[rows])
-
-
-def joined(parts: Sequence[Candidates]) -> Candidates:
-    """Return the candidates of all slices."""
-    return Candidates(
-        np.concatenate([part.keys for part in parts], axis=1),
-        np.concatenate([part.counts for part in parts]),
-        np.concatenate([part.bands for part in parts]),
-    )
 
 
 def band_rules(rules: Sequence[Acceptance]) -> list[Acceptance | Band]:
@@ -71,7 +49,12 @@ def noisy(counts: NDArray[np.int64], rate: Fraction, entropy: BitSource) -> NDAr
 
 
 def draw_candidates(
-    part: Slice, rules: Sequence[Acceptance], accepted: Sequence[int], rate: Fraction, entropy: BitSource
+    part: Slice,
+    accepted: Sequence[int],
+    entropy: BitSource,
+    *,
+    rules: Sequence[Acceptance],
+    rate: Fraction,
 ) -> Candidates:
     """Draw the accepted cells of one slice; `accepted` says how many empty cells each band accepts."""
     # 1. Occupied cells: noise, then the widest rule.
@@ -88,9 +71,20 @@ def draw_candidates(
         if len(accepted) > 1:
             taken = merged_keys(taken, cells)
     bands = np.repeat(np.arange(-1, len(accepted), dtype=np.int8), [passed.size, *accepted])
-    found = Candidates(np.concatenate(keys, axis=1), np.concatenate(counts), bands)
-    found.keys[0] += np.uint64(part.start)
-    return found
+    return Candidates(part.of_table(np.concatenate(keys, axis=1)), np.concatenate(counts), bands)
+
+
+def draw_everything(
+    part: Slice, accepted: Sequence[int], entropy: BitSource, *, rate: Fraction
+) -> Candidates:
+    """Draw all cells of one slice of a table whose keys are of one word."""
+    taken, occupied = part.cells()
+    counts = np.zeros(part.bounds[0], dtype=np.int64)
+    counts[taken[0]] = occupied
+    keys = np.arange(counts.size, dtype=np.uint64)[np.newaxis]
+    return Candidates(
+        part.of_table(keys), noisy(counts, rate, entropy), np.full(counts.size, -1, dtype=np.int8)
+    )
 
 
 def accepts(rule: Acceptance, values: NDArray[np.int64], entropy: BitSource) -> NDArray[np.bool_]:

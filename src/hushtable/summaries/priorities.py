@@ -55,6 +55,24 @@ def largest_priorities(
     """
     if counts.size <= size:
         return np.arange(counts.size), Fraction(0)
+    return chosen(counts, bands, drawn_bounds(counts, bands, rules, entropy), rules, entropy, size=size)
+
+
+class Bounds(NamedTuple):
+    """What is drawn of each candidate's U, and the lower bound of its Q that follows."""
+
+    words: NDArray[np.uint64]
+    low: NDArray[np.int64]
+
+    def only(self, rows: NDArray[np.intp]) -> Bounds:
+        """Return those of some candidates."""
+        return Bounds(self.words[rows], self.low[rows])
+
+
+def drawn_bounds(
+    counts: NDArray[np.int64], bands: NDArray[np.int8], rules: Sequence[Acceptance], entropy: BitSource
+) -> Bounds:
+    """Draw the first bits of priorities."""
     reference, ranges = _ranges(rules)
     words = entropy.words(counts.size)
     low = np.empty(counts.size, dtype=np.int64)
@@ -63,20 +81,41 @@ def largest_priorities(
         for band, where in ranges.items():
             members = start + np.flatnonzero(bands[part] == band)
             low[members] = _lower_bounds(np.abs(counts[members]), words[members], where, reference)
+    return Bounds(words, low)
+
+
+def hopeful(bounds: Bounds, *, size: int) -> NDArray[np.intp]:
+    """Return which of more than `size` candidates can be among the `size` + 1 with the largest priorities."""
+    # So many have a lower bound of at most `cut`, and lie below cut + _GAP: who lies above it is out.
+    return np.flatnonzero(bounds.low <= np.partition(bounds.low, size)[size] + _GAP)
+
+
+def chosen(
+    counts: NDArray[np.int64],
+    bands: NDArray[np.int8],
+    bounds: Bounds,
+    rules: Sequence[Acceptance],
+    entropy: BitSource,
+    *,
+    size: int,
+) -> tuple[NDArray[np.intp], Fraction]:
+    """Return which `size` of more candidates have the largest priorities, and the next one, rounded up."""
+    reference, ranges = _ranges(rules)
+    words, low = bounds
     # 5. The next Q after the `size` smallest lies from `cut` to cut + _GAP; who is clear of that is settled.
     cut = np.partition(low, size)[size]
-    chosen = low < cut - _GAP
-    doubtful = np.flatnonzero(~chosen & (low <= cut + _GAP))
+    settled = low < cut - _GAP
+    doubtful = np.flatnonzero(~settled & (low <= cut + _GAP))
     # 6. The rest are put in order by as many bits as it takes.
     exact = [
         _ExactQ(int(i), abs(int(counts[i])), ranges[int(bands[i])], reference, int(words[i]), entropy)
         for i in doubtful
     ]
     _put_in_order(exact)
-    missing = size - int(np.count_nonzero(chosen))
-    chosen[[item.place for item in exact[:missing]]] = True
+    missing = size - int(np.count_nonzero(settled))
+    settled[[item.place for item in exact[:missing]]] = True
     # 7. The threshold is the priority of the next one.
-    return np.flatnonzero(chosen), _rounded_threshold(exact[missing], reference)
+    return np.flatnonzero(settled), _rounded_threshold(exact[missing], reference)
 
 
 def _ranges(rules: Sequence[Acceptance]) -> tuple[Fraction, dict[int, _Range]]:

@@ -12,9 +12,10 @@ Source: Cormode, Procopiuc, Srivastava, Tran, section 2.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from itertools import accumulate
 from math import ceil, isqrt
 from typing import NamedTuple
@@ -55,15 +56,15 @@ from hushtable.structures.fitting import own_masses
 from hushtable.structures.nodes import Nodes, NodeSpace, PrunedSpace, as_structure, nodes_over
 from hushtable.structures.settings import MORTON, Cells, CountSketch, Marginals, Structure
 from hushtable.structures.sketches import WORDS_OF_A_KEY, SketchSpace, keys_of
-from hushtable.summaries.candidates import Candidates, accepts, draw_candidates, joined, noisy
-from hushtable.summaries.largest import largest_counts
+from hushtable.summaries.candidates import accepts, draw_candidates, draw_everything, noisy
+from hushtable.summaries.finishing import finish, finish_largest, finish_priorities
 from hushtable.summaries.priorities import largest_priorities
 from hushtable.summaries.rooted import Occupied, Rooted, known_cutoff, rooted_tree
 from hushtable.summaries.summary import Summary
 from hushtable.table.adding import sketched
 from hushtable.table.lifting import lifted
 from hushtable.table.progress import Progress, unheard
-from hushtable.table.slices import Slice, split
+from hushtable.table.slices import Candidates, Slices, SlicesHere, split
 from hushtable.table.sparse import SparseTable
 
 LARGEST_FULL_TABLE = 100_000_000  # cells of a table that `Everything` publishes whole
@@ -186,41 +187,38 @@ def draw_summary(
             table, nodes, method, epsilon=epsilon, sensitivity=sensitivity, entropy=entropy
         )
     work = table.counts.size + (getattr(method, "size", None) or 0)
+    parts = split(table, parts=slices or -(-work // _SLICE) or 1) if nodes is None else lifted(table, nodes)
     drawn = summarize_slices(
-        split(table, parts=slices or -(-work // _SLICE) or 1) if nodes is None else lifted(table, nodes),
+        SlicesHere(parts, threads, progress),
         table.space if nodes is None else nodes.space,
         method,
         epsilon=epsilon,
         sensitivity=sensitivity,
         entropy=entropy,
-        threads=threads,
         first_guess=first_guess,
-        progress=progress,
     )
     return replace(drawn, nodes=nodes)
 
 
 def summarize_slices(
-    slices: Sequence[Slice],
+    slices: Slices,
     space: KeySpace,
     method: Method,
     *,
     epsilon: Fraction,
     sensitivity: Fraction,
     entropy: BitSource,
-    threads: int = 1,
     first_guess: Acceptance | None = None,
-    progress: Progress = unheard,
 ) -> Summary:
-    """Draw a summary of a table that comes in slices, which are loaded one by one."""
+    """Draw a summary of a table that comes in slices, wherever they are."""
     rate = as_rate(epsilon / sensitivity)
     check_method(method, cells_total=space.cells_total, rate=rate)
-    draw = _Draw(slices, rate, entropy, threads, progress)
+    draw = _Draw(slices, rate, entropy)
     threshold: float | None = None
     cutoff: Fraction | int | None = None
     match method:
         case Everything():
-            found = _everything(slices, space, method, rate, entropy)
+            found = draw.everything(method)
         case Filter(size=int(size)):
             found, cutoff = draw.largest(size, method.two_sided, first_guess)
         case Priority(size=size):
@@ -390,16 +388,20 @@ def acceptance_of(
 class _Draw(NamedTuple):
     """One summary in the making: the slices, and what every step of it needs."""
 
-    parts: Sequence[Slice]
+    slices: Slices
     rate: Fraction
     entropy: BitSource
-    threads: int
-    progress: Progress
+
+    def everything(self, method: Everything) -> Candidates:
+        """Return all cells, each with noise."""
+        task = partial(draw_everything, rate=self.rate)
+        found = finish(self.slices.map_slices(task, [()] * len(self.slices.cells_empty), self.entropy))
+        return found._replace(counts=np.maximum(found.counts, 0)) if method.nonnegative else found
 
     def accepted(self, rule: Acceptance) -> Candidates:
         """Return the cells that a rule accepts."""
-        counts = self._counts([part.cells_empty for part in self.parts], rule)
-        return self._candidates([rule], [[count] for count in counts])
+        counts = self._counts(self.slices.cells_empty, rule)
+        return finish(self._candidates([rule], [[count] for count in counts]))
 
     def largest(
         self, size: int, two_sided: bool, first_guess: Acceptance | None
@@ -410,8 +412,7 @@ class _Draw(NamedTuple):
             return cutoff_for(expected, cells=cells, rate=self.rate, two_sided=two_sided)
 
         found = self._candidates(*self._extended(size, rule_for, first_guess))
-        rows, cut = largest_counts(np.abs(found.counts), self.entropy, size=size)
-        return found.only(rows), cut
+        return finish_largest(found, self.entropy, size=size)
 
     def priorities(
         self, size: int, rule: Acceptance, first_guess: Acceptance | None
@@ -422,9 +423,8 @@ class _Draw(NamedTuple):
             return threshold_for(expected, cells=cells, rate=self.rate, rule=rule)
 
         rules, accepted = self._extended(size, rule_for, first_guess)
-        found = self._candidates(rules, accepted)
-        rows, tau = largest_priorities(found.counts, found.bands, rules, self.entropy, size=size)
-        return found.only(rows), float(tau)
+        found, tau = finish_priorities(self._candidates(rules, accepted), rules, self.entropy, size=size)
+        return found, float(tau)
 
     def _extended(
         self, size: int, rule_for: Callable[[int, int], Acceptance], first_guess: Acceptance | None
@@ -435,7 +435,7 @@ class _Draw(NamedTuple):
         here, each band for the cells that no band before it accepted, so nothing is ever drawn twice. The
         first rule may know how many cells are empty: it changes the cost, not the law (PROOF.md, step 4).
         """
-        left = [part.cells_empty for part in self.parts]
+        left = self.slices.cells_empty
         cells_empty = sum(left)
         expected = size + 1 + 6 * isqrt(size) + 10  # so that one band nearly always does
         widest = rule_for(cells_empty + 1, cells_empty)
@@ -464,36 +464,9 @@ class _Draw(NamedTuple):
         found: list[int] = np.diff(np.searchsorted(places, ends)).tolist()
         return found
 
-    def _candidates(self, rules: Sequence[Acceptance], accepted: Sequence[Sequence[int]]) -> Candidates:
-        """Return the accepted cells of all slices."""
-
-        done = 0
-
-        def draw(part: Slice, counts: Sequence[int]) -> Candidates:
-            nonlocal done
-            found = draw_candidates(part, rules, counts, self.rate, self.entropy)
-            done += 1
-            self.progress("Drawing", done / len(self.parts))
-            return found
-
-        if self.threads > 1 and len(self.parts) > 1:
-            from concurrent.futures import ThreadPoolExecutor  # here: small tables do not wait for its import
-
-            with ThreadPoolExecutor(self.threads) as pool:
-                return joined(list(pool.map(draw, self.parts, accepted)))
-        return joined([draw(part, counts) for part, counts in zip(self.parts, accepted, strict=True)])
-
-
-def _everything(
-    slices: Sequence[Slice], space: KeySpace, method: Everything, rate: Fraction, entropy: BitSource
-) -> Candidates:
-    """Return all cells, each with noise."""
-    counts = np.zeros(space.cells_total, dtype=np.int64)
-    for part in slices:
-        keys, occupied = part.load()
-        counts[keys[0]] = occupied
-    counts = noisy(counts, rate, entropy)
-    if method.nonnegative:
-        np.maximum(counts, 0, out=counts)
-    keys = np.arange(counts.size, dtype=np.uint64)[np.newaxis]
-    return Candidates(keys, counts, np.full(counts.size, -1, dtype=np.int8))
+    def _candidates(
+        self, rules: Sequence[Acceptance], accepted: Sequence[Sequence[int]]
+    ) -> Iterator[Candidates]:
+        """Yield the accepted cells of each slice."""
+        task = partial(draw_candidates, rules=rules, rate=self.rate)
+        return self.slices.map_slices(task, accepted, self.entropy)

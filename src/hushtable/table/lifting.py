@@ -162,7 +162,7 @@ def _slices(runs: list[_Run], nodes_total: int) -> list[Slice]:
     # Nodes between those of two slices belong to the first of the two.
     edges = [0, *(group[0].first for group in groups[1:]), nodes_total]
     return [
-        Slice(low, (high - low,), sum(run.size for run in group), partial(_loaded, group))
+        Slice((low,), (high - low,), sum(run.size for run in group), partial(_loaded, group))
         for group, (low, high) in zip(groups, pairwise(edges), strict=True)
     ]
 
@@ -207,7 +207,7 @@ def _crossed_slices(table: SparseTable, nodes: NodeSpace) -> list[Slice]:
     edges = [0, *(int(part.cells[0, 0]) * unit for part in parts[1:]), nodes.space.bounds[0]]
     return [
         Slice(
-            low,
+            (low, *(0,) * len(nodes.space.bounds[1:])),
             (high - low, *nodes.space.bounds[1:]),
             sum(part.nodes(shift) for shift in range(second.tree.levels)),
             partial(_crossed, nodes, part),

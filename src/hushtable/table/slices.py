@@ -1,30 +1,34 @@
 """A table cut into slices: ranges of keys that can be summarised on their own.
 
 Promise: every cell of the domain lies in one slice. Where the cuts lie does not change the law of a
-summary, so they may follow the occupied cells, for slices of equal work.
+summary, so they may follow the occupied cells, for slices of equal work. Who holds the slices says where they
+are worked on: threads of this process, or other machines.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from math import prod
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.domain.keys import Keys
+from hushtable.noise import BitSource
+from hushtable.table.progress import Progress, unheard
 from hushtable.table.sparse import SparseTable
 
 Cells: TypeAlias = tuple[Keys, NDArray[np.int64]]
 
 
 class Slice(NamedTuple):
-    """The cells whose first word lies from `start` to `start + bounds[0] - 1`. Private."""
+    """The cells whose words lie from those of `start`, as many as `bounds` says of each. Private."""
 
-    start: int
+    start: tuple[int, ...]
     bounds: tuple[int, ...]
     cells_occupied: int
     load: Callable[[], Cells]  # ascending keys of the table, and counts: in memory or on disk
@@ -32,9 +36,15 @@ class Slice(NamedTuple):
     def cells(self) -> Cells:
         """The occupied cells, counted from `start`, and their counts: read when the slice is worked on."""
         keys, counts = self.load()
-        keys = keys.copy()
-        keys[0] -= np.uint64(self.start)
-        return keys, counts
+        return keys - self._start, counts
+
+    def of_table(self, keys: Keys) -> Keys:
+        """Return keys that are counted from `start` as keys of the table."""
+        return keys + self._start
+
+    @property
+    def _start(self) -> Keys:
+        return np.array(self.start, dtype=np.uint64)[:, np.newaxis]
 
     @property
     def cells_empty(self) -> int:
@@ -43,6 +53,72 @@ class Slice(NamedTuple):
 
     def __repr__(self) -> str:
         return f"Slice(start={self.start}, bounds={self.bounds}, counts=<private>)"
+
+
+class Candidates(NamedTuple):
+    """Noisy cells of a slice: their keys, noisy counts, and the band that accepted each (-1: occupied)."""
+
+    keys: Keys
+    counts: NDArray[np.int64]
+    bands: NDArray[np.int8]
+
+    def only(self, rows: NDArray[np.intp]) -> Candidates:
+        """Return the chosen ones."""
+        return Candidates(self.keys.take(rows, axis=1), self.counts[rows], self.bands[rows])
+
+
+# What is done with a slice: it gets how many empty cells each band accepts, and bits.
+Task: TypeAlias = Callable[[Slice, Sequence[int], BitSource], Candidates]
+
+
+class Slices(Protocol):
+    """All slices of a table, wherever they are."""
+
+    @property
+    def cells_empty(self) -> Sequence[int]:
+        """How many cells of each slice hold nothing."""
+
+    def map_slices(
+        self, task: Task, accepted: Sequence[Sequence[int]], entropy: BitSource
+    ) -> Iterator[Candidates]:
+        """Yield what the task draws from each slice, in their order: drawn once, whatever fails on the way.
+
+        Bits are those of `entropy` in this process, and of a key of its own wherever else a task runs.
+        """
+
+
+@dataclass(frozen=True)
+class SlicesHere:
+    """Slices that threads of this process work on."""
+
+    parts: Sequence[Slice]
+    threads: int = 1
+    progress: Progress = unheard
+
+    @property
+    def cells_empty(self) -> Sequence[int]:
+        """How many cells of each slice hold nothing."""
+        return [part.cells_empty for part in self.parts]
+
+    def map_slices(
+        self, task: Task, accepted: Sequence[Sequence[int]], entropy: BitSource
+    ) -> Iterator[Candidates]:
+        """Yield what the task draws from each slice, in their order."""
+        for done, drawn in enumerate(self._drawn(task, accepted, entropy), start=1):
+            self.progress("Drawing", done / len(self.parts))
+            yield drawn
+
+    def _drawn(
+        self, task: Task, accepted: Sequence[Sequence[int]], entropy: BitSource
+    ) -> Iterator[Candidates]:
+        entropies = [entropy] * len(self.parts)
+        if self.threads == 1 or len(self.parts) == 1:
+            yield from map(task, self.parts, accepted, entropies)
+            return
+        from concurrent.futures import ThreadPoolExecutor  # here: small tables do not wait for its import
+
+        with ThreadPoolExecutor(self.threads) as pool:
+            yield from pool.map(task, self.parts, accepted, entropies)
 
 
 def split(table: SparseTable, *, parts: int) -> list[Slice]:
@@ -57,7 +133,8 @@ def split(table: SparseTable, *, parts: int) -> list[Slice]:
         begin = int(np.searchsorted(first, np.uint64(low), side="left"))
         end = int(np.searchsorted(first, np.uint64(high - 1), side="right"))
         cells = (table.keys[:, begin:end], table.counts[begin:end])
-        slices.append(Slice(low, (high - low, *bounds[1:]), end - begin, partial(_same, cells)))
+        start = (low, *(0,) * len(bounds[1:]))
+        slices.append(Slice(start, (high - low, *bounds[1:]), end - begin, partial(_same, cells)))
     return slices
 
 

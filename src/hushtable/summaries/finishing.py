@@ -1,0 +1,83 @@
+"""From the candidates of all slices to the rows of a summary: the one step that sees them all.
+
+Promise: what is chosen does not depend on how candidates are dealt out to slices, nor on their order.
+Cost: memory follows the rows that are chosen and the candidates of one slice. Of the others, those that
+cannot be chosen any more are dropped on the way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from hushtable.methods.acceptance import Acceptance
+from hushtable.noise import BitSource
+from hushtable.summaries.largest import largest_counts
+from hushtable.summaries.priorities import Bounds, chosen, drawn_bounds, hopeful
+from hushtable.table.slices import Candidates
+
+_ROOM = 1 << 20  # candidates that are held whatever the size
+
+
+def finish(parts: Iterable[Candidates]) -> Candidates:
+    """Return the candidates of all slices."""
+    every = list(parts)
+    return Candidates(
+        np.concatenate([part.keys for part in every], axis=1),
+        np.concatenate([part.counts for part in every]),
+        np.concatenate([part.bands for part in every]),
+    )
+
+
+def finish_largest(
+    parts: Iterable[Candidates], entropy: BitSource, *, size: int
+) -> tuple[Candidates, int | None]:
+    """Return the `size` largest counts, and the smallest of them."""
+    held: list[Candidates] = []
+    number, room = 0, _ROOM + 2 * size
+    for part in parts:
+        held.append(part)
+        number += part.counts.size
+        if number > room:
+            found = finish(held)
+            magnitudes = np.abs(found.counts)
+            # Those that tie with the last one stay: which of them are chosen is drawn when all are there.
+            cut = np.partition(magnitudes, number - size)[number - size]
+            held = [found.only(np.flatnonzero(magnitudes >= cut))]
+            number = held[0].counts.size
+            room = max(room, 2 * number)
+    found = finish(held)
+    rows, least = largest_counts(np.abs(found.counts), entropy, size=size)
+    return found.only(rows), least
+
+
+def finish_priorities(
+    parts: Iterable[Candidates], rules: Sequence[Acceptance], entropy: BitSource, *, size: int
+) -> tuple[Candidates, Fraction]:
+    """Return the `size` candidates with the largest priorities, and the next priority: 0 if there is none."""
+    held: list[Candidates] = []
+    drawn: list[Bounds] = []
+    number, room = 0, _ROOM + 2 * size
+    for part in parts:
+        held.append(part)
+        drawn.append(drawn_bounds(part.counts, part.bands, rules, entropy))
+        number += part.counts.size
+        if number > room:
+            found, bounds = finish(held), _joined(drawn)
+            rows = hopeful(bounds, size=size)
+            held, drawn, number = [found.only(rows)], [bounds.only(rows)], rows.size
+            room = max(room, 2 * number)
+    found, bounds = finish(held), _joined(drawn)
+    if number <= size:
+        return found, Fraction(0)
+    rows, tau = chosen(found.counts, found.bands, bounds, rules, entropy, size=size)
+    return found.only(rows), tau
+
+
+def _joined(parts: Sequence[Bounds]) -> Bounds:
+    """Return the bounds of all candidates."""
+    return Bounds(
+        np.concatenate([part.words for part in parts]), np.concatenate([part.low for part in parts])
+    )
