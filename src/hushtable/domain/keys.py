@@ -186,6 +186,18 @@ def contains(keys: Keys, sought: Keys) -> NDArray[np.bool_]:
     return found
 
 
+def places_of(keys: Keys, sought: Keys) -> NDArray[np.intp]:
+    """Return how many of the ascending `keys` lie before each sought one."""
+    low: _Places = np.searchsorted(keys[0], sought[0], side="left")
+    high: _Places = np.searchsorted(keys[0], sought[0], side="right")
+    for column, values in zip(keys[1:], sought[1:], strict=True):
+        low, high = (
+            _bisect(np.less, column, values, low, high),
+            _bisect(np.less_equal, column, values, low, high),
+        )
+    return low
+
+
 def _bisect(
     before: np.ufunc, column: NDArray[np.uint64], values: NDArray[np.uint64], low: _Places, high: _Places
 ) -> _Places:

@@ -14,18 +14,18 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hushtable.domain.domain import Domain
 from hushtable.domain.keys import KeySpace
 from hushtable.domain.measure import Measure, Unit
+from hushtable.engines.coding import broken_rules
 from hushtable.engines.engine import LEAST_MEMORY, as_bytes, quiet
 from hushtable.engines.keying import KeyReader, drawn_salt, keyed_rows
 from hushtable.engines.rows import opened_rows
-from hushtable.engines.runs import counted_slices
+from hushtable.engines.runs import counted_slices, exact_sum
 from hushtable.errors import BadDomain
 from hushtable.noise import BitSource, KeyStream
 from hushtable.structures.nodes import NodeSpace
@@ -35,8 +35,33 @@ from hushtable.table.slices import Cells, Slices, SlicesHere
 from hushtable.table.sparse import SparseTable
 
 
+class Counted(Protocol):
+    """A counted table, wherever its slices are. Private."""
+
+    @property
+    def space(self) -> KeySpace:
+        """The cells of the domain."""
+
+    @property
+    def slices(self) -> Slices:
+        """Its slices."""
+
+    @property
+    def dropped(self) -> bool:
+        """Whether a rule of the domain dropped any row."""
+
+    def table(self) -> SparseTable:
+        """Return all slices as one table in memory."""
+
+    def total(self) -> int:
+        """Return the sum of all counts."""
+
+    def lifted(self, nodes: NodeSpace) -> Slices:
+        """Return the sums of cells that the nodes of a tree hold."""
+
+
 class CountedRows(NamedTuple):
-    """A counted table, slice by slice. Private. `dropped`: whether a rule of the domain dropped any row."""
+    """A counted table in memory, or in files of this machine."""
 
     space: KeySpace
     slices: SlicesHere
@@ -65,11 +90,6 @@ def joined(space: KeySpace, slices: Iterable[Cells]) -> SparseTable:
     return SparseTable.from_cells(space, keys, np.concatenate([counts for _, counts in cells]))
 
 
-def exact_sum(counts: NDArray[np.int64]) -> int:
-    """Add up counts in two halves, so that nothing wraps."""
-    return (int((counts >> 32).sum()) << 32) + int((counts & 0xFFFFFFFF).sum())
-
-
 def count(
     data: Any,
     *,
@@ -91,6 +111,7 @@ def count(
     a path, a list, a pattern      Parquet, CSV, TSV, JSON lines, Arrow; of a folder, all such files in it
     a DuckDB or SQLite file        its only table, or what `query` selects
     an Arrow, pandas, Polars ...   any object with the Arrow PyCapsule interface
+    a DataFrame of Spark           by its workers; the table comes to the driver
     =============================  =====================================================================
 
     `where` keeps the rows for which a condition on their own columns holds. `query` selects, renames and
@@ -133,9 +154,30 @@ def counted_rows(
     memory: int | str | None = None,
     threads: int | None = None,
     entropy: BitSource,
+    drawn: float = 0.0,
     progress: Progress = unheard,
-) -> Iterator[CountedRows]:
-    """Count rows; what does not fit in memory lives in files until the block ends."""
+) -> Iterator[Counted]:
+    """Count rows where they are. What does not fit in memory lives in files until the block ends.
+
+    `drawn` is about how many empty cells will be drawn: for slices of equal work, where that matters.
+    """
+    if is_on_spark(data):
+        from hushtable.engines.spark.counting import counted_on_spark
+
+        with counted_on_spark(
+            data,
+            domain=domain,
+            measure=measure,
+            where=where,
+            query=query,
+            rows_are_units=rows_are_units,
+            memory=memory,
+            entropy=entropy,
+            drawn=drawn,
+            progress=progress,
+        ) as elsewhere:
+            yield elsewhere
+        return
     room = default_memory() if memory is None else as_bytes(memory)
     workers = threads or os.cpu_count() or 1
     with opened_rows(
@@ -154,7 +196,7 @@ def counted_rows(
         def reading() -> None:
             progress("Reading", rows.connection.query_progress() / 100)
 
-        stream = KeyReader(domain, reading)
+        stream = KeyReader(words, broken_rules(domain), reading)
         # Small batches of keys of several words share fewer first words, which makes them quicker to sort.
         batch_rows = 1 << (18 if room < 1 << 30 or words > 1 else 20)
         # Closed here, whatever happens: a stream that an error left open would end its thread at any time.
@@ -169,6 +211,12 @@ def counted_rows(
                 progress=progress,
             )
         yield CountedRows(domain.space, SlicesHere(slices, workers, progress), stream.dropped)
+
+
+def is_on_spark(data: Any) -> bool:
+    """Return whether data are a DataFrame of Spark."""
+    kinds = [(kind.__module__, kind.__name__) for kind in type(data).__mro__]
+    return any(module.startswith("pyspark.sql") and name == "DataFrame" for module, name in kinds)
 
 
 def default_memory() -> int:

@@ -6,7 +6,7 @@ that stops the count raises. Where a unit is bounded, which of its rows stay fol
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -20,6 +20,7 @@ from hushtable.engines.quoting import name_sql
 from hushtable.engines.reading import form_of
 from hushtable.engines.rows import Rows as Opened
 from hushtable.engines.runs import Rows
+from hushtable.errors import BadRows
 from hushtable.noise import BitSource
 
 if TYPE_CHECKING:
@@ -124,8 +125,10 @@ def _mostly_repeats(sql: str, columns: list[str], connection: duckdb.DuckDBPyCon
 class KeyReader:
     """Batches of the engine as keys and amounts; remembers whether rules dropped any."""
 
-    def __init__(self, domain: Domain, heard: Callable[[], None] = lambda: None) -> None:
-        self._words, self._rules, self._heard = len(domain.space.bounds), broken_rules(domain), heard
+    def __init__(
+        self, words: int, rules: Sequence[BadRows] = (), heard: Callable[[], None] = lambda: None
+    ) -> None:
+        self._words, self._rules, self._heard = words, rules, heard
         self.dropped = False
 
     def kept(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

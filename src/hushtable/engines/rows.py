@@ -74,8 +74,8 @@ def opened_rows(
         return f"SELECT * FROM (\n{text}\n) AS {TABLE} WHERE (\n{where}\n)"
 
     # JSON tells upper from lower case: first come the query's own spellings, but for SQL words in capitals.
-    own = [word for word in _words(query) if not word.isupper()]
-    wanted = [*own, *names, *_words(query), *_words(where)]
+    own = [word for word in words_of(query) if not word.isupper()]
+    wanted = [*own, *names, *words_of(query), *words_of(where)]
     with (
         interruptible(),
         spill_folder() as folder,
@@ -108,7 +108,7 @@ def opened_rows(
         yield Rows(sql, described(sql, engine), rereadable, engine, folder, named)
 
 
-def _words(text: object) -> list[str]:
+def words_of(text: object) -> list[str]:
     """Return all words of a query: among them are the columns it names."""
     if not isinstance(text, str):
         return []

@@ -111,6 +111,11 @@ def counted(pieces: list[Rows], words: int) -> Cells:
     return in_order(keys, np.concatenate(amounts))
 
 
+def exact_sum(counts: NDArray[np.int64]) -> int:
+    """Add up counts in two halves, so that nothing wraps."""
+    return (int((counts >> 32).sum()) << 32) + int((counts & 0xFFFFFFFF).sum())
+
+
 def _counts(keys: Keys, again: NDArray[np.bool_]) -> Cells:
     """Return each key once with how often it comes."""
     starts = np.flatnonzero(~again)

@@ -133,7 +133,7 @@ def _likeness(sql_type: str) -> str:
     return "number" if form in ("whole", "large", "float", "decimal") else form
 
 
-def _check_names(found: Iterable[str], names: Sequence[str], where: str) -> None:
+def check_names(found: Iterable[str], names: Sequence[str], where: str) -> None:
     """Raise if a column of `names` comes twice: which one is read would be a matter of chance."""
     folded = [name.lower() for name in found]
     for name in names:
@@ -155,7 +155,7 @@ def _parquet_sql(files: list[str], connection: duckdb.DuckDBPyConnection, names:
             columns[file].append((name, sql_type))
             below = children or 0
     for file, found in columns.items():
-        _check_names((name for name, _ in found), names, f"{said(file)} has")
+        check_names((name for name, _ in found), names, f"{said(file)} has")
     types = {file: {name.lower(): kind for name, kind in found} for file, found in columns.items()}
     equal = _check_agreement(types, names)
     return (
@@ -292,7 +292,7 @@ def _arrow_files(
 
     columns = {}
     for file, schema in schemas.items():
-        _check_names(schema.names, names, f"{said(file)} has")
+        check_names(schema.names, names, f"{said(file)} has")
         connection.register("schema_rows", schema.empty_table())
         described = quiet(lambda: connection.sql("DESCRIBE FROM schema_rows").fetchall())
         columns[file] = {row[0].lower(): row[1] for row in described}
@@ -360,6 +360,6 @@ def _registered(
     rows: Any, connection: duckdb.DuckDBPyConnection, names: Sequence[str], *, rereadable: bool
 ) -> Source:
     """Return rows of Python as a source."""
-    _check_names(rows.schema.names, names, "the data have")
+    check_names(rows.schema.names, names, "the data have")
     connection.register("registered_rows", rows)
     return Source("SELECT * FROM registered_rows", rereadable)

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from hushtable.domain.domain import Domain
 from hushtable.domain.measure import Measure, Unit
-from hushtable.engines.counting import CountedRows, counted_rows
+from hushtable.engines.counting import Counted, counted_rows
 from hushtable.engines.engine import quiet
 from hushtable.errors import (
     BadChoice,
@@ -271,7 +271,7 @@ def publish_chosen(
 
 
 def drawn_rows(
-    counted: CountedRows, terms: Terms, entropy: BitSource, threads: int, progress: Progress
+    counted: Counted, terms: Terms, entropy: BitSource, threads: int, progress: Progress
 ) -> tuple[Terms, Rows]:
     """Draw what the terms describe: slice by slice, or, of some structures, from a table in memory."""
     draw: Callable[..., Any]
@@ -338,7 +338,7 @@ def _cut(text: str, longest: int = 200) -> str:
     return line if len(line) <= longest else f"{line[: longest - 3]}..."
 
 
-def noisy_total(counted: CountedRows, rate: Fraction, entropy: BitSource) -> int:
+def noisy_total(counted: Counted, rate: Fraction, entropy: BitSource) -> int:
     """Return the sum of all counts, with noise. One unit changes it by no more than all cells together."""
     return counted.total() + int(two_sided_geometric(as_rate(rate), entropy, count=1)[0])
 

@@ -1,0 +1,262 @@
+"""From rows of Spark to counted slices on its workers.
+
+    rows -> sorted runs of keys -> (shuffle) -> counted slices -> candidates, by whoever maps a task over them
+
+Promise: what `engines.counting` promises, by the same code. Counts stay on the workers, and are the same if
+they must be counted again. The driver sees where slices lie, how many cells of each are occupied, their sum,
+and what is drawn.
+Cost: one pass over the data and one shuffle of packed keys. The driver's memory follows the slices and what
+is drawn, not the rows and not the cells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hushtable.domain.domain import Domain
+from hushtable.domain.keys import KeySpace, no_keys, sorting_order
+from hushtable.domain.measure import Measure
+from hushtable.engines.counting import joined
+from hushtable.engines.engine import as_bytes
+from hushtable.engines.keying import drawn_salt
+from hushtable.engines.rows import words_of
+from hushtable.engines.sources import check_names
+from hushtable.engines.spark.blocks import SCHEMA, candidates_in, heard, keys_in, rows_in
+from hushtable.engines.spark.cutting import boxes_over, starts_of, target_of
+from hushtable.engines.spark.jobs import at_work, large_rows, ran
+from hushtable.engines.spark.staging import staging_folder
+from hushtable.engines.spark.tasks import (
+    DROPPED,
+    MEMORY,
+    Box,
+    Reading,
+    bound_units,
+    cells_in,
+    count_slices,
+    deal_runs,
+    draw_slices,
+    read_runs,
+    read_units,
+    silent,
+    tell_by_unit,
+    unit_columns,
+)
+from hushtable.engines.spark.tasks import check as check_reading
+from hushtable.errors import BadData, BadQuery, HushtableError
+from hushtable.noise import BitSource
+from hushtable.structures.nodes import NodeSpace
+from hushtable.table.progress import Progress, unheard
+from hushtable.table.slices import Candidates, Slices, Task
+from hushtable.table.sparse import SparseTable
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_READ_AT_ONCE = 1 << 21  # candidates that come to the driver together
+
+
+@dataclass(frozen=True, eq=False)
+class SlicesOnSpark:
+    """Counted slices on workers."""
+
+    spark: SparkSession
+    counted: DataFrame
+    boxes: Sequence[Box]
+    staging: str
+    progress: Progress
+
+    @property
+    def cells_empty(self) -> Sequence[int]:
+        """How many cells of each slice hold nothing."""
+        return [prod(box.bounds) - box.cells_occupied for box in self.boxes]
+
+    def map_slices(
+        self, task: Task, accepted: Sequence[Sequence[int]], entropy: BitSource
+    ) -> Iterator[Candidates]:
+        """Yield what the task draws from each slice, in their order."""
+        work = partial(draw_slices, task, self.boxes, accepted)
+        self.progress("Drawing", 0.0)
+        with large_rows(self.spark):
+            drawn = self.counted.mapInArrow(partial(silent, work), SCHEMA)
+            # Drawn by this job and never again: what follows reads the files.
+            ran(lambda: drawn.write.option("compression", "none").parquet(self.staging))
+        written = ran(lambda: self.spark.read.schema(SCHEMA).parquet(self.staging))
+        sizes = {row["slice"]: row["size"] for row in _heard(written, "slice", "size")}
+        for first, last in _groups([sizes[number] for number in range(len(self.boxes))]):
+            some = written.where(f"slice BETWEEN {first} AND {last}")
+            found = {row["slice"]: row for row in rows_in(ran(some.toArrow).combine_chunks().to_batches())}
+            for number in range(first, last + 1):
+                yield candidates_in(found.pop(number), len(self.boxes[0].start))
+            self.progress("Drawing", (last + 1) / len(self.boxes))
+
+
+def _groups(sizes: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Yield the first and the last of slices that are read together."""
+    first, held = 0, 0
+    for number, size in enumerate(sizes):
+        if held and held + size > _READ_AT_ONCE:
+            yield first, number - 1
+            first, held = number, 0
+        held += size
+    yield first, len(sizes) - 1
+
+
+@dataclass(frozen=True, eq=False)
+class CountedOnSpark:
+    """A counted table on workers. Private. `dropped`: whether a rule of the domain dropped any row."""
+
+    space: KeySpace
+    slices: SlicesOnSpark
+    dropped: bool
+    sums: int
+
+    def table(self) -> SparseTable:
+        """Return all slices as one table in the driver's memory."""
+        with large_rows(self.slices.spark):
+            rows = ran(self.slices.counted.toArrow).combine_chunks().to_batches()
+        found = {row["slice"]: cells_in(row, len(self.space.bounds)) for row in rows_in(rows)}
+        return joined(self.space, (found[number] for number in sorted(found)))
+
+    def total(self) -> int:
+        """Return the sum of all counts."""
+        return self.sums
+
+    def lifted(self, nodes: NodeSpace) -> Slices:
+        """Return the sums of cells that the nodes of a tree hold."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return f"CountedOnSpark(shape={self.space.shape}, counts=<private>)"
+
+
+@contextmanager
+def counted_on_spark(
+    frame: DataFrame,
+    *,
+    domain: Domain,
+    measure: Measure,
+    where: str | None,
+    query: str | None,
+    rows_are_units: bool,
+    memory: int | str | None,
+    entropy: BitSource,
+    drawn: float = 0.0,
+    progress: Progress = unheard,
+) -> Iterator[CountedOnSpark]:
+    """Count the rows of a DataFrame; `drawn` is about how many empty cells will be drawn, for equal work."""
+    spark = session_of(frame)
+    if query is not None and rows_are_units:
+        fact = "a query over whole tables is not run by workers, who see a part of the rows each"
+        raise BadQuery(fact, "Prepare the rows with Spark itself, and pass that DataFrame without a query.")
+    room = MEMORY if memory is None else as_bytes(memory)
+    reading = Reading(domain, measure, where, query, room)
+    rows = _columns(frame, reading)
+    check_reading(reading, ran(rows.limit(0).toArrow))
+    with ExitStack() as stack:
+        stack.enter_context(at_work(spark))
+        staging = stack.enter_context(staging_folder(spark))
+        progress("Reading", 0.0)
+        runs = _runs(rows, reading, entropy)
+        found = _kept(runs, stack, "size", "sample")
+        boxes = _boxes(domain.space, found, drawn, workers=spark.sparkContext.defaultParallelism)
+        progress("Counting", 0.0)
+        with large_rows(spark):
+            pieces = runs.mapInArrow(partial(silent, partial(deal_runs, starts_of(boxes))), SCHEMA)
+            every = pieces.unionAll(_one_for_each(spark, len(boxes)))
+            counted = every.repartitionById(len(boxes), "slice").mapInArrow(
+                partial(silent, partial(count_slices, reading.words)), SCHEMA
+            )
+            facts = _kept(counted, stack, "slice", "size", "total")
+        occupied = {row["slice"]: row["size"] for row in facts}
+        boxes = [box._replace(cells_occupied=occupied[number]) for number, box in enumerate(boxes)]
+        yield CountedOnSpark(
+            domain.space,
+            SlicesOnSpark(spark, counted, boxes, staging, progress),
+            dropped=any(row["told"] is not None for row in found),
+            sums=sum(int(row["total"]) for row in facts),
+        )
+
+
+def session_of(frame: DataFrame) -> SparkSession:
+    """Return the session of a DataFrame."""
+    if ".connect." in type(frame).__module__:
+        fact = "this DataFrame belongs to a session of Spark Connect, which shows no files of its workers"
+        raise BadData(fact, "Publish from a program that runs on the cluster, as by spark-submit.")
+    return frame.sparkSession
+
+
+def _columns(frame: DataFrame, reading: Reading) -> DataFrame:
+    """Return the columns that may be read, of a frame that has none of their names twice."""
+    check_names(frame.columns, reading.names, "the data have")
+    if reading.query is not None:
+        return frame
+    wanted = {name.lower() for name in [*reading.names, *words_of(reading.where)]}
+    names = [name for name in frame.columns if name.lower() in wanted]
+    # With none of them, all are kept: the message tells what there is.
+    return frame.select(*(f"`{name.replace('`', '``')}`" for name in names)) if names else frame
+
+
+def _runs(rows: DataFrame, reading: Reading, entropy: BitSource) -> DataFrame:
+    """Return sorted runs of keys, of each unit as many rows as it may have."""
+    unit = reading.measure.unit
+    if unit is None:
+        return rows.mapInArrow(partial(silent, partial(read_runs, reading)), SCHEMA)
+    schema = ", ".join(f"{name} {kind}" for name, kind in unit_columns(reading).items())
+    keyed = partial(silent, partial(read_units, reading), tell=partial(tell_by_unit, reading))
+    bounded = partial(bound_units, reading, unit, drawn_salt(entropy))
+    return rows.mapInArrow(keyed, schema).repartition("unit").mapInArrow(partial(silent, bounded), SCHEMA)
+
+
+def _boxes(space: KeySpace, runs: Sequence[Any], drawn: float, *, workers: int) -> list[Box]:
+    """Cut the domain into slices, by what the runs tell of their keys."""
+    words, runs = len(space.bounds), [run for run in runs if run["size"]]
+    samples = [keys_in(run["sample"], words) for run in runs]
+    weights = [
+        np.full(sample.shape[1], run["size"] / sample.shape[1])
+        for run, sample in zip(runs, samples, strict=True)
+    ]
+    keys = np.concatenate([no_keys(words), *samples], axis=1)
+    order = sorting_order(keys)
+    work = sum(run["size"] for run in runs) + drawn
+    return boxes_over(
+        space.bounds,
+        keys.take(order, axis=1),
+        np.concatenate([np.zeros(0), *weights])[order],
+        drawn=drawn,
+        target=target_of(work, workers=workers),
+    )
+
+
+def _one_for_each(spark: SparkSession, slices: int) -> DataFrame:
+    """Return an empty piece of each slice, so that all are there."""
+    values = {"slice": "CAST(id AS INT)", "size": "0L", "keys": "CAST('' AS BINARY)"}
+    columns = [
+        f"{values.get(name, f'CAST(NULL AS {kind})')} AS {name}"
+        for name, kind in (field.split() for field in SCHEMA.split(", "))
+    ]
+    return spark.range(0, slices, 1, 1).selectExpr(*columns)
+
+
+def _kept(frame: DataFrame, stack: ExitStack, *names: str) -> list[Any]:
+    """Keep what a frame holds on the workers' disks until the work ends, and return some of its columns."""
+    from pyspark import StorageLevel
+
+    frame.persist(StorageLevel.DISK_ONLY)
+    stack.callback(frame.unpersist)
+    return _heard(frame, *names)
+
+
+def _heard(frame: DataFrame, *names: str) -> list[Any]:
+    """Return some columns of a frame; raise what a task told of."""
+    rows: list[Any] = ran(frame.select(*names, "told").collect)
+    errors = [said for row in rows if row["told"] is not None and (said := heard(row["told"])) != DROPPED]
+    if errors:
+        raise min((error for error in errors if isinstance(error, HushtableError)), key=str)
+    return rows

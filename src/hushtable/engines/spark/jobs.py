@@ -1,0 +1,91 @@
+"""Jobs of Spark: run with our settings, and with errors that quote no rows.
+
+Promise: the owner's session is as it was when the work is done. What Spark says of a failed job is replaced,
+not chained: it repeats what a reader or a function of the owner's said of a row.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TypeVar
+
+from hushtable.errors import BadData, HushtableError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_T = TypeVar("_T")
+
+# What failed, by words in Spark's report; the first that fits is taken.
+_CAUSES = (
+    (r"a task of hushtable stopped at (MemoryError|ArrowMemoryError)", "a worker ran out of memory"),
+    (r"java\.lang\.OutOfMemoryError|Total size of serialized results", "Spark ran out of memory"),
+    (r"No space left on device", "a disk of Spark's temporary files is full"),
+    (r"ModuleNotFoundError: No module named 'hushtable|PYTHON_VERSION_MISMATCH", "workers lack hushtable"),
+    (r"a task of hushtable stopped at (\w+)", "a task of hushtable failed on a worker"),
+    (r"FileNotFoundException|FAILED_READ_FILE|PATH_NOT_FOUND", "a file of the data is gone or damaged"),
+    (r"cancell?ed", "the job was cancelled"),
+)
+_HINTS = {
+    "a worker ran out of memory": "Give workers more memory, or fewer cores each.",
+    "Spark ran out of memory": "Raise spark.executor.memory, or spark.driver.memory with a local master.",
+    "a disk of Spark's temporary files is full": "Set spark.local.dir to a folder on a larger disk.",
+    "workers lack hushtable": "Their Python must have hushtable[spark], of the driver's version of Python: "
+    "see spark.archives and spark.pyspark.python.",
+}
+
+
+def ran(action: Callable[[], _T]) -> _T:
+    """Run something that starts jobs."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    try:
+        return action()
+    except HushtableError:
+        raise
+    except (PySparkException, Py4JError) as error:
+        instead = _replaced(str(error))
+    raise instead
+
+
+def _replaced(text: str) -> BadData:
+    for pattern, fact in _CAUSES:
+        if re.search(pattern, text, re.IGNORECASE):
+            return BadData(fact, _HINTS.get(fact, "Spark's own logs say more, and may quote rows."))
+    return BadData("a job of Spark failed", "Spark's own logs say why, and may quote rows.")
+
+
+@contextmanager
+def at_work(spark: SparkSession) -> Iterator[None]:
+    """Let the session work for us; its jobs end with the block."""
+    context = spark.sparkContext
+    python, tag = context.pythonExec, f"hushtable-{os.getpid()}-{id(object())}"
+    if context.master.startswith("local") and "PYSPARK_PYTHON" not in os.environ:
+        # Spark takes the first `python3` there is, which may be another one than this, without hushtable.
+        context.pythonExec = sys.executable
+    context.addJobTag(tag)
+    try:
+        yield
+    except BaseException:
+        context.cancelJobsWithTag(tag)
+        raise
+    finally:
+        context.removeJobTag(tag)
+        context.pythonExec = python
+
+
+@contextmanager
+def large_rows(spark: SparkSession) -> Iterator[None]:
+    """Hand rows to Python a few at a time: each holds an array, and a batch must stay below 2 GiB."""
+    name = "spark.sql.execution.arrow.maxRecordsPerBatch"
+    before = spark.conf.get(name)
+    spark.conf.set(name, "16")
+    try:
+        yield
+    finally:
+        spark.conf.set(name, before)

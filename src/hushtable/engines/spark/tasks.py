@@ -1,0 +1,259 @@
+"""What Spark's workers do: the steps of one machine, each on a part of the rows or of the domain.
+
+    read (rows to sorted runs of keys) -> deal (runs to slices) -> count (slices) -> draw (candidates)
+
+Promise: the same rows give the same counts, however often and wherever a task runs. Only `draw` draws, each
+attempt under a key of its own. An error of ours is told to the driver; of whatever else fails only the name
+is said, for the rest may quote rows, and Spark writes it to its logs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from functools import partial
+from itertools import chain, pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from hushtable.domain.domain import Domain
+from hushtable.domain.keys import Keys, places_of
+from hushtable.domain.measure import Measure, Unit
+from hushtable.engines.coding import broken_rules
+from hushtable.engines.keying import Keyed, KeyReader, keyed_rows
+from hushtable.engines.rows import Rows as Opened
+from hushtable.engines.rows import opened_rows
+from hushtable.engines.runs import Rows, counted, exact_sum, sorted_rows
+from hushtable.engines.spark.blocks import blocks, keys_in, numbers_in, packed, rows_in, told
+from hushtable.errors import BadData, HushtableError
+from hushtable.noise import KeyStream
+from hushtable.table.slices import Cells, Slice, Task
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    Batches = Iterator[pa.RecordBatch]
+
+DROPPED = "dropped"
+MEMORY = 1 << 29  # of DuckDB in a task: beyond it, which only bounding of units needs, it spills
+_RUN = 1 << 20  # rows of a run
+_SAMPLED = 256  # keys of a run that tell the driver where its rows lie
+
+
+class Reading(NamedTuple):
+    """How rows become keys: all that a publication says of them."""
+
+    domain: Domain
+    measure: Measure
+    where: str | None
+    query: str | None
+    memory: int
+
+    @property
+    def names(self) -> list[str]:
+        """The columns that are read."""
+        return [*(attribute.column for attribute in self.domain.attributes), *self.measure.columns]
+
+    @property
+    def words(self) -> int:
+        """How many words a key has."""
+        return len(self.domain.space.bounds)
+
+
+class Box(NamedTuple):
+    """Where a slice lies, and how many of its cells are occupied. Private."""
+
+    start: tuple[int, ...]
+    bounds: tuple[int, ...]
+    cells_occupied: int = 0
+
+    def __repr__(self) -> str:
+        return f"Box(start={self.start}, bounds={self.bounds}, counts=<private>)"
+
+
+def check(reading: Reading, rows: pa.Table) -> None:
+    """Raise what tasks would, by the columns alone: `rows` has none."""
+    import pyarrow as pa
+
+    nothing = pa.RecordBatch.from_pylist([], schema=rows.schema)
+    with _opened(reading, reading.names, iter([nothing])) as opened:
+        if opened is not None:
+            keyed_rows(opened, reading.domain, reading.measure)
+
+
+def silent(
+    work: Callable[[Batches], Batches],
+    batches: Batches,
+    tell: Callable[[HushtableError | str], pa.RecordBatch] = told,
+) -> Batches:
+    """Run a task."""
+    failed = ""
+    try:
+        yield from work(batches)
+    except HushtableError as error:
+        yield tell(error)
+    except Exception as error:
+        failed = type(error).__name__
+    if failed:  # raised here, so that no chain leads to the other error
+        raise RuntimeError(f"a task of hushtable stopped at {failed}")
+
+
+def read_runs(reading: Reading, batches: Batches) -> Batches:
+    """Yield sorted runs of the keys of rows."""
+    reader = KeyReader(reading.words, broken_rules(reading.domain))
+    for batch in _keyed(reading, reader, batches):
+        yield _run(reader.rows(batch))
+    if reader.dropped:
+        yield told(DROPPED)
+
+
+def read_units(reading: Reading, batches: Batches) -> Batches:
+    """Yield the keys of rows, each with its unit, for Spark to bring those of a unit together."""
+    import pyarrow as pa
+
+    reader = KeyReader(reading.words, broken_rules(reading.domain))
+    for batch in _keyed(reading, reader, batches, further=", CAST(unit AS VARCHAR) AS unit"):
+        keys, amounts = reader.rows(batch)
+        columns = [pa.array(word.view(np.int64)) for word in keys]
+        columns += [] if amounts is None else [pa.array(amounts)]
+        columns += [batch.column("unit"), pa.nulls(batch.num_rows, pa.binary())]
+        yield pa.RecordBatch.from_arrays(columns, names=list(unit_columns(reading)))
+    if reader.dropped:
+        yield tell_by_unit(reading, DROPPED)
+
+
+def unit_columns(reading: Reading) -> dict[str, str]:
+    """Return the columns of rows that Spark deals out by unit, with their types."""
+    numbers = [f"k{word}" for word in range(reading.words)]
+    numbers += [] if reading.measure.amount_column is None else ["amount"]
+    return {**dict.fromkeys(numbers, "long"), "unit": "string", "told": "binary"}
+
+
+def tell_by_unit(reading: Reading, thing: HushtableError | str) -> pa.RecordBatch:
+    """Return a row among those with units that tells the driver something."""
+    import pyarrow as pa
+
+    names = list(unit_columns(reading))
+    nulls = [pa.nulls(1, pa.int64())] * (len(names) - 2)
+    return pa.RecordBatch.from_arrays(
+        [*nulls, pa.nulls(1, pa.string()), told(thing).column("told")], names=names
+    )
+
+
+def bound_units(reading: Reading, unit: Unit, salt: str, batches: Batches) -> Batches:
+    """Yield sorted runs of the keys of rows that stay, of those of whole units."""
+    heard: list[pa.Array] = []
+
+    def rows() -> Batches:
+        for batch in batches:
+            said = batch.column("told")
+            heard.append(said.drop_null())
+            yield batch.filter(said.is_null()) if len(heard[-1]) else batch
+
+    reader, columns = KeyReader(reading.words), list(unit_columns(reading))
+    with _opened(reading._replace(query=None, where=None), columns, rows()) as opened:
+        if opened is not None:
+            keyed = Keyed(opened.sql, columns[:-2]).bounded(unit, salt=salt)
+            with closing(keyed.batches(opened.connection, _RUN)) as found:
+                for batch in reader.kept(found):
+                    yield _run(reader.rows(batch))
+    for each in heard:
+        yield from (blocks([{"told": thing}]) for thing in each.to_pylist())
+
+
+def _keyed(reading: Reading, reader: KeyReader, batches: Batches, further: str = "") -> Batches:
+    """Yield the keys of rows, by DuckDB, as they come."""
+    with _opened(reading, reading.names, batches) as opened:
+        if opened is not None:
+            keyed = keyed_rows(opened, reading.domain, reading.measure)
+            with closing(keyed.batches(opened.connection, _RUN, further)) as found:
+                yield from reader.kept(found)
+
+
+@contextmanager
+def _opened(reading: Reading, names: Sequence[str], batches: Batches) -> Iterator[Opened | None]:
+    """Open the rows of a task for DuckDB, or nothing, where there are none."""
+    first = next(batches, None)
+    if first is None:
+        yield None
+        return
+    import pyarrow as pa
+
+    rows = pa.RecordBatchReader.from_batches(first.schema, chain([first], batches))
+    with opened_rows(
+        rows,
+        names=names,
+        query=reading.query,
+        where=reading.where,
+        rows_are_units=False,
+        memory=reading.memory,
+        threads=1,
+    ) as opened:
+        yield opened
+
+
+def _run(rows: Rows) -> pa.RecordBatch:
+    """Return rows as a sorted run, with some of its keys for the driver to see."""
+    keys, amounts = sorted_rows(rows)
+    size = keys.shape[1]
+    sample = keys[:, np.arange(0, size, -(-size // _SAMPLED))]
+    return blocks([{"size": size, "keys": packed(keys), "counts": packed(amounts), "sample": packed(sample)}])
+
+
+def deal_runs(starts: Keys, batches: Batches) -> Batches:
+    """Yield the pieces of runs that lie in each slice; `starts` has the first key of each."""
+    words = len(starts)
+    for row in rows_in(batches):
+        if row["told"] is None:
+            keys, amounts = keys_in(row["keys"], words), numbers_in(row["counts"])
+            edges = [*places_of(keys, starts).tolist(), keys.shape[1]]
+            yield blocks(
+                [
+                    {
+                        "slice": number,
+                        "size": end - begin,
+                        "keys": packed(keys[:, begin:end]),
+                        "counts": None if amounts is None else packed(amounts[begin:end]),
+                    }
+                    for number, (begin, end) in enumerate(pairwise(edges))
+                    if end > begin
+                ]
+            )
+
+
+def count_slices(words: int, batches: Batches) -> Batches:
+    """Yield the counted cells of slices, of which all pieces are here."""
+    pieces: dict[int, list[Rows]] = {}
+    for row in rows_in(batches):
+        found = pieces.setdefault(row["slice"], [])
+        if row["size"]:
+            found.append(Rows(keys_in(row["keys"], words), numbers_in(row["counts"])))
+    for number in sorted(pieces):
+        keys, counts = counted(pieces.pop(number), words)
+        total = str(exact_sum(counts))
+        row = {"slice": number, "size": counts.size, "keys": packed(keys), "counts": packed(counts)}
+        yield blocks([{**row, "total": total}])
+
+
+def draw_slices(
+    task: Task, boxes: Sequence[Box], accepted: Sequence[Sequence[int]], batches: Batches
+) -> Batches:
+    """Yield what a task draws from slices, each attempt from bits of its own."""
+    for row in rows_in(batches):
+        box = boxes[row["slice"]]
+        if row["size"] != box.cells_occupied:  # so many empty cells were drawn for
+            fact = "the data changed while they were read"
+            raise BadData(fact, "Publish from a table that stays as it is, such as a copy of it.")
+        load = partial(cells_in, row, len(box.start))
+        part = Slice(box.start, box.bounds, box.cells_occupied, load)
+        drawn = task(part, accepted[row["slice"]], KeyStream())
+        found = {"keys": packed(drawn.keys), "counts": packed(drawn.counts), "bands": packed(drawn.bands)}
+        yield blocks([{"slice": row["slice"], "size": drawn.counts.size, **found}])
+
+
+def cells_in(row: dict[str, Any], words: int) -> Cells:
+    """Return the cells of a counted slice."""
+    counts = numbers_in(row["counts"])
+    assert counts is not None
+    return keys_in(row["keys"], words), counts
