@@ -2,12 +2,13 @@
 
 No system call replaces a folder that holds files by another in one step, nor a file by a folder. Linux can
 exchange two names (renameat2): then the old one has the name of the unfinished one, and is removed. Where
-that is missing (macOS, some network file systems), the old one first moves to `<name>.replaced-...` beside it.
+that is missing (macOS, some network file systems), the old one first moves to `<name>.replaced-...` beside
+it.
 
-Promise: at any moment the name belongs to the old one or to the new one, whole. Without an exchange there is a
-moment in which nothing has it; whoever is killed then finds the old one, whole, as `<name>.replaced-...`, and
-nothing of ours removes it from there. What was moved away is looked at once more, and moved back if it is not
-what may be replaced.
+Promise: at any moment the name belongs to the old one or to the new one, whole. Without an exchange there is
+a moment in which nothing has it; whoever is killed then finds the old one, whole, as `<name>.replaced-...`,
+and nothing of ours removes it from there. What was moved away is looked at once more, and moved back if it is
+not what may be replaced.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from contextlib import suppress
 from itertools import count
 from pathlib import Path
 
-from hushtable.release.partials import remove
+from hushtable.release.partials import held, remove
 
 Check = Callable[[Path], None]  # raises where what is at a path must not be removed
 
@@ -31,7 +32,8 @@ _NOT_KNOWN = (errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, errno.ENOTSUP, errno
 def exchange_for(finished: Path, path: Path, check: Check) -> None:
     """Give what is finished the name of what is there, and remove that, unless `check` raises."""
     if _exchanged(finished, path):
-        _checked(finished, check, back=lambda: _exchanged(finished, path))
+        with held(finished):  # which now is the old one; a sweep would take it while it is looked at
+            _checked(finished, check, back=lambda: _exchanged(finished, path))
         old = finished
     else:
         old = _aside(path)

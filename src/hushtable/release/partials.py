@@ -8,8 +8,8 @@ a release. Where there are no locks, nothing is removed.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
 
@@ -42,6 +42,21 @@ def sweep(path: Path) -> None:
         for name in os.listdir(path.parent):
             if name.startswith(_prefix(path)) and name.endswith(_SUFFIX):
                 _remove_unlocked(path.parent / name)
+
+
+@contextmanager
+def held(path: Path) -> Iterator[None]:
+    """Keep sweeps away from what is at a path, if it is still there."""
+    handle = None
+    with suppress(OSError):  # it went away, or is a link
+        handle = os.open(path, os.O_RDONLY | _NO_LINK)
+    try:
+        if handle is not None:
+            _lock(handle, wait=True)
+        yield
+    finally:
+        if handle is not None:
+            os.close(handle)
 
 
 def remove(path: Path) -> None:

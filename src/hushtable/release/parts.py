@@ -65,6 +65,6 @@ def is_part_name(name: str) -> bool:
 
 
 def digest_of_parts(digests: Sequence[str]) -> str:
-    """Return the digest of a release from those of its parts, as `sha256sum part-*.parquet | sha256sum` does."""
+    """Return the digest of a release in parts: of what `sha256sum part-*.parquet` prints in its folder."""
     lines = (f"{digest}  {part_name(number)}\n" for number, digest in enumerate(digests))
     return sha256("".join(lines).encode()).hexdigest()
