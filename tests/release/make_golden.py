@@ -2,8 +2,8 @@
 
 Give, from the root of the repository: .venv/bin/python -m tests.release.make_golden
 
-It writes only files, or folders of parts, that are not there yet. A golden file is never made anew: when the format changes, its
-number rises, new files `v5-...` join these, and test_golden.py says what is in them.
+It writes only files, or folders of parts, that are not there yet. A golden file is never made anew: when the
+format changes, its number rises, new files `v5-...` join these, and test_golden.py says what is in them.
 """
 
 from __future__ import annotations
