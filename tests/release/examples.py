@@ -253,9 +253,11 @@ def people(**changes: Any) -> tuple[Terms, Rows]:
     return made, rows(made, PEOPLE_CODES, PEOPLE_COUNTS)
 
 
-def write(path: Path, made: Terms, given: Rows, *, overwrite: bool = False) -> str:
-    """Write a release; return the file's digest."""
-    return write_release(path, made, **given._asdict(), overwrite=overwrite)
+def write(
+    path: Path, made: Terms, given: Rows, *, overwrite: bool = False, rows_in_a_file: int | None = None
+) -> str:
+    """Write a release; return its digest."""
+    return write_release(path, made, **given._asdict(), overwrite=overwrite, rows_in_a_file=rows_in_a_file)
 
 
 names = st.text(min_size=1, max_size=8).filter(

@@ -2,8 +2,8 @@
 
 Give, from the root of the repository: .venv/bin/python -m tests.release.make_golden
 
-It writes only files that are not there yet. A golden file is never made anew: when the format changes, its
-number rises, new files `v4-...` join these, and test_golden.py says what is in them.
+It writes only files, or folders of parts, that are not there yet. A golden file is never made anew: when the
+format changes, its number rises, new files `v5-...` join these, and test_golden.py says what is in them.
 """
 
 from __future__ import annotations
@@ -60,12 +60,14 @@ def main() -> None:
     golden["v1-empty"] = empty, rows(empty, np.empty((0, 6), np.int64), np.empty(0, np.int64))
     golden |= {f"v2-{name}": tree for name, tree in trees().items()}
     golden |= {"v3-cube": cube(), "v3-sketch": sketch()}
+    golden |= {"v4-people": people(), "v4-tree": pruned_trees()["tree"]}
     for name, (made, given) in golden.items():
         path = FOLDER / f"{name}.parquet"
         if not path.exists():
             # A domain of more than four mebibytes is packed; here a small one is, to keep the file small.
             footer._LARGEST_PLAIN_DOMAIN = 0 if name.endswith("packed") else 1 << 22
-            print(write(path, made, given), path)
+            rows_in_a_file = 3 if name.startswith("v4-") else None
+            print(write(path, made, given, rows_in_a_file=rows_in_a_file), path)
 
 
 def trees() -> dict[str, tuple[Terms, Rows]]:

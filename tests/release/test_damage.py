@@ -195,7 +195,7 @@ def test_other_files(content: bytes, message: str, tmp_path: Path) -> None:
 def test_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(BadRelease, match="there is no such file"):
         ht.open(tmp_path / "absent.parquet")
-    with pytest.raises(BadRelease, match="cannot be read: Is a directory"):
+    with pytest.raises(BadRelease, match="it is a folder, and holds no parts of a release"):
         ht.open(tmp_path)
     with pytest.raises(BadRelease, match="cannot be read"):
         ht.open("a\0b")

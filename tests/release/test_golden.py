@@ -48,6 +48,8 @@ def test_no_golden_file_went_away() -> None:
         "v2-tree",
         "v3-cube",
         "v3-sketch",
+        "v4-people",
+        "v4-tree",
     ]
 
 
@@ -290,3 +292,39 @@ def test_format_3_sketch() -> None:
     assert release.codes.tolist() == [[row, bucket] for row in range(2) for bucket in range(5)]
     assert rows_of("v3-sketch")[0] == (0, 0, -3, -3.0)
     assert rows_of("v3-sketch")[9] == (1, 4, 6, 6.0)
+
+
+def test_format_4_people() -> None:
+    release = ht.open(GOLDEN / "v4-people.parquet")
+
+    assert sorted(each.name for each in release.path.iterdir()) == [
+        "part-00000.parquet",
+        "part-00001.parquet",
+    ]
+    assert len(release) == 4
+    assert release.codes.tolist() == CODES
+    assert release.counts.tolist() == COUNTS
+    assert release.weights.tolist() == [-123.5, 500.0, 0.0, 123.5]
+    assert [row[:6] for row in rows_of("v4-people")] == VALUES
+    assert release.terms.method == ht.FilterPriority(cutoff=20, size=1000)
+    assert release.domain == ht.open(GOLDEN / "v1-people.parquet").domain
+    with pytest.raises(ht.BadRelease, match="it is part 2 of 2"):
+        ht.open(GOLDEN / "v4-people.parquet" / "part-00001.parquet")
+
+
+def test_format_4_tree() -> None:
+    parts, whole = (ht.open(GOLDEN / f"{name}-tree.parquet") for name in ("v4", "v2"))
+
+    assert len(list(parts.path.iterdir())) == 2
+    assert parts.terms == whole.terms
+    assert [row[:-1] for row in rows_of("v4-tree")] == [row[:-1] for row in rows_of("v2-tree")]
+    assert parts.codes.tolist() == whole.codes.tolist()
+    assert parts.weights.tolist() == [
+        0.0,
+        11.333100944358023,
+        37.0496647910212,
+        18.33915123830071,
+        3.867380245631486,
+        5.629389932355384,
+    ]
+    assert parts.total().value == pytest.approx(76.21868715166679)

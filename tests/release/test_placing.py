@@ -16,7 +16,7 @@ import pytest
 
 import hushtable as ht
 from hushtable.errors import BadOutput
-from hushtable.release import placing
+from hushtable.release import partials
 from hushtable.release.placing import new_file
 from tests.release.examples import people, write
 
@@ -178,7 +178,7 @@ def test_without_locks_nothing_is_swept(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_a_sweep_between_making_and_locking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    lock, swept = placing._lock, list[Path]()
+    lock, swept = partials._lock, list[Path]()
 
     def swept_first(handle: int, *, wait: bool) -> bool:
         if not swept:
@@ -187,7 +187,7 @@ def test_a_sweep_between_making_and_locking(tmp_path: Path, monkeypatch: pytest.
             swept.append(partial)
         return lock(handle, wait=wait)
 
-    monkeypatch.setattr(placing, "_lock", swept_first)
+    monkeypatch.setattr(partials, "_lock", swept_first)
     write(tmp_path / "x.parquet", *people())
 
     assert len(ht.open(tmp_path / "x.parquet")) == 4

@@ -41,7 +41,8 @@ def show(
 ) -> None:
     """Show what was spent, and what is left.
 
-    Of each digest (SHA-256 of the file) the first 12 digits are shown.
+    Of each digest the first 12 digits are shown: SHA-256 of the file, or of what
+    `sha256sum part-*.parquet` prints in the folder of a release in parts.
 
     \b
     Example:

@@ -80,7 +80,8 @@ Weights: TypeAlias = Annotated[
     ),
 ]
 LikeFile: TypeAlias = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Or assume those of an older public release.")
+    Path | None,
+    typer.Option(metavar="FILE", help="Or assume those of an older public release, a file or a folder."),
 ]
 
 

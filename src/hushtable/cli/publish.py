@@ -117,7 +117,9 @@ def publish(
     max_rows: MaxRows = None,
     rows_are_units: RowsAreUnits = False,
     memory: Memory = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file if it is there.")] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace the release if it is there.")
+    ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress, no closing words.")] = False,
 ) -> None:
     """Publish a table of rows as one small private file.

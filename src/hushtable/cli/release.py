@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from hushtable.release.terms import Terms
     from hushtable.structures.settings import Structure
 
-ReleaseFile = Annotated[Path, typer.Argument(metavar="FILE", help="A release.")]
+ReleaseFile = Annotated[Path, typer.Argument(metavar="FILE", help="A release: a file, or a folder of parts.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the file if it is there.")]
 
 
@@ -216,7 +216,9 @@ def thin(
     file: ReleaseFile,
     size: Annotated[int, typer.Option(metavar="N", help="How many rows to keep.")],
     output: Annotated[Path, typer.Option(metavar="FILE", help="The file to write.")],
-    overwrite: Overwrite = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace the release if it is there.")
+    ] = False,
 ) -> None:
     """Make a smaller release from a finished one. It costs no epsilon.
 

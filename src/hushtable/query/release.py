@@ -1,8 +1,8 @@
 """A release as a recipient opens it: rows, terms, and answers with error bars.
 
-Promise: what is printed, returned and drawn comes from the file alone. Every answer has an interval and a
-note that says what the interval promises.
-Cost: opening reads the footer; rows are read when they are first asked for, and kept.
+Promise: what is printed, returned and drawn comes from the file alone, or from a folder of parts as from one
+file. Every answer has an interval and a note that says what the interval promises.
+Cost: opening reads the footer, or those of all parts; rows are read when they are first asked for, and kept.
 """
 
 from __future__ import annotations
@@ -259,15 +259,17 @@ class Release(ReleaseFile):
 
 
 def open_release(path: str | PathLike[str]) -> Release:
-    """Open a release file; its rows are read when they are first asked for.
+    """Open a release, a file or a folder of parts; its rows are read when they are first asked for.
 
-    ================================================  ============
-    case                                              result
-    ================================================  ============
-    no such file, another kind of file                `BadRelease`
-    cut off, damaged or changed after publication     `BadRelease`
-    a newer format                                    `BadRelease`
-    ================================================  ============
+    ==================================================  ============
+    case                                                result
+    ==================================================  ============
+    no such file, another kind of file                  `BadRelease`
+    cut off, damaged or changed after publication       `BadRelease`
+    one part of several; a folder without all of them,
+    with parts of another release or with other files   `BadRelease`
+    a newer format                                      `BadRelease`
+    ==================================================  ============
 
     >>> import hushtable as ht
     >>> ht.open("commute.parquet")

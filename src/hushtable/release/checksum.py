@@ -71,7 +71,9 @@ def _footer(file: BinaryIO) -> tuple[int, bytearray]:
     size = file.seek(0, 2)
     if not starts:
         fact = "it is empty" if size == 0 else "it is not a Parquet file"
-        raise BadRelease(fact, "A release is one Parquet file, made by `hushtable publish`.")
+        raise BadRelease(
+            fact, "A release is a Parquet file, or a folder of them, made by `hushtable publish`."
+        )
     file.seek(max(0, size - 8))
     end = file.read(8)
     start = size - 8 - int.from_bytes(end[:4], "little")

@@ -106,7 +106,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _title(release: ReleaseFile) -> str:
-    title, name = release.domain.title, release.path.name
+    title, name = release.domain.title, release.path.absolute().name  # of "." too
     return f"{title!r} ({name})" if title else name
 
 

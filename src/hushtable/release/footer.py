@@ -14,7 +14,7 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import asdict, fields
 from fractions import Fraction
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from hushtable.domain.domain import Domain
 from hushtable.domain.measure import Measure, Unit
@@ -30,6 +30,7 @@ from hushtable.methods.settings import (
     Threshold,
 )
 from hushtable.release.assumed import Assumption
+from hushtable.release.parts import FilePart
 from hushtable.release.terms import Part, Terms
 from hushtable.structures.cubes import CubeSpace
 from hushtable.structures.settings import (
@@ -45,9 +46,10 @@ from hushtable.structures.settings import (
     name_of,
 )
 
-FORMAT = 3  # the highest that is known; older kinds of files keep theirs, so that older readers open them
+FORMAT = 4  # the highest that is known; older kinds of files keep theirs, so that older readers open them
 KEY = "hushtable"
 DOMAIN_KEY = "hushtable.domain"
+PART_KEY = "file_part"  # `parts` are the marginals of a cube
 
 _LARGEST_PLAIN_DOMAIN = 1 << 22  # characters; a longer footer slows every tool that opens the file
 _METHODS: dict[str, type[Method]] = {
@@ -61,10 +63,18 @@ _METHODS: dict[str, type[Method]] = {
 _DAMAGED = "Get the file again from where it was published, or ask who made it."
 
 
-def entries_of(terms: Terms) -> dict[str, str]:
+class Said(NamedTuple):
+    """The entries of a footer, read as JSON: what all parts of a release say alike, and which part it is."""
+
+    document: dict[str, Any]
+    packed_domain: bytes
+    part: FilePart | None
+
+
+def entries_of(terms: Terms, part: FilePart | None = None) -> dict[str, str]:
     """Return the entries of the footer: the terms, and beside them the domain if it is long."""
     document = {
-        "format": _format_of(terms.structure),
+        "format": _format_of(terms.structure, part),
         "version": terms.version,
         "guarantee": terms.guarantee,
         "domain_digest": terms.domain.digest,
@@ -85,6 +95,8 @@ def entries_of(terms: Terms) -> dict[str, str]:
     }
     if terms.plan is not None:
         document["plan"] = asdict(terms.plan)
+    if part is not None:
+        document[PART_KEY] = part.to_dict()
     domain = _json(terms.domain.to_dict())
     if len(domain) <= _LARGEST_PLAIN_DOMAIN:
         return {KEY: _json(document | {"domain": terms.domain.to_dict()})}
@@ -94,6 +106,11 @@ def entries_of(terms: Terms) -> dict[str, str]:
 
 def terms_of(entries: Mapping[bytes, bytes]) -> Terms:
     """Return the terms that the entries of a footer describe, or raise `BadRelease`."""
+    return terms_by(said_by(entries))
+
+
+def said_by(entries: Mapping[bytes, bytes]) -> Said:
+    """Return what the entries of a footer say, if their format is known."""
     document = _object(_read(entries.get(KEY.encode(), b"")), "it")
     version = document.get("format")
     if type(version) is not int or version < 1:
@@ -101,21 +118,29 @@ def terms_of(entries: Mapping[bytes, bytes]) -> Terms:
     if version > FORMAT:
         fact = f"it has format {version}, and this version of hushtable knows formats up to {FORMAT}"
         raise BadRelease(fact, "Upgrade: pip install --upgrade hushtable.")
+    part = None
+    if PART_KEY in document:
+        part = FilePart.from_dict(_object(document.pop(PART_KEY), "its part"))
+    return Said(document, entries.get(DOMAIN_KEY.encode(), b""), part)
+
+
+def terms_by(said: Said) -> Terms:
+    """Return the terms that a footer of a known format describes."""
     try:
-        return _terms(document, entries)
+        return _terms(said)
     except BadRelease:
         raise
     except HushtableError as error:
         _refuse(f"its footer describes no release: {str(error).removesuffix('.')}")
 
 
-def _terms(document: Mapping[str, Any], entries: Mapping[bytes, bytes]) -> Terms:
-    """Return the terms of a document of a known format."""
-    domain = Domain.from_dict(document["domain"] if "domain" in document else _unpacked(entries))
+def _terms(said: Said) -> Terms:
+    document = said.document
+    domain = Domain.from_dict(document["domain"] if "domain" in document else _unpacked(said.packed_domain))
     if domain.digest != _get(document, "domain_digest", str):
         _refuse("its domain does not have the digest that it states")
     structure = _structure(document)
-    if document["format"] != _format_of(structure):
+    if document["format"] != _format_of(structure, said.part):
         _refuse(f"its format is {document['format']}, which does not fit its structure")
     total = _get(document, "total", str | None)
     return Terms(
@@ -163,8 +188,13 @@ def _measure(table: Mapping[str, Any]) -> Measure:
     )
 
 
-def _format_of(structure: Structure) -> int:
-    """Return the number of the format: 1 for cells, 2 for the nodes of a tree, 3 for sketches and cubes."""
+def _format_of(structure: Structure, part: FilePart | None) -> int:
+    """Return the number of the format: 1 for cells, 2 for the nodes of a tree, 3 for sketches and cubes.
+
+    A part of any of them has 4, so that no older reader takes it for the whole.
+    """
+    if part is not None:
+        return 4
     if isinstance(structure, CountSketch | Marginals):
         return 3
     return 1 if isinstance(structure, Cells) else 2
@@ -294,10 +324,10 @@ def _read(text: bytes) -> object:
         _refuse("its footer is not JSON")
 
 
-def _unpacked(entries: Mapping[bytes, bytes]) -> dict[str, Any]:
+def _unpacked(packed: bytes) -> dict[str, Any]:
     """Return the description of a domain that is kept beside the terms."""
     try:
-        text = zlib.decompress(base64.b64decode(entries.get(DOMAIN_KEY.encode(), b""), validate=True))
+        text = zlib.decompress(base64.b64decode(packed, validate=True))
     except (binascii.Error, zlib.error):
         _refuse("its domain is absent or damaged")
     return _object(_read(text), "its domain")

@@ -1,8 +1,10 @@
-"""Put a file in its place whole, or not at all.
+"""Put a file or a folder in its place whole, or not at all.
 
-Promise: under its name there is never half a file, and never a file in place of another unless that was asked
-for, whoever else writes at the same time and whenever the process is killed. What a killed process
-left behind is removed by the next one that writes under the same name.
+Promise: under its name there is never half a file and never a folder without all of its files, and never a
+new one in place of another unless that was asked for, whoever else writes at the same time and whenever the
+process is killed. What was there stays until the new one is whole (`exchanging` says how folders are
+replaced). A folder is replaced only if the caller's check says that it may be: by default none is. What a
+killed process left behind is removed by the next one that writes under the same name.
 """
 
 from __future__ import annotations
@@ -10,43 +12,70 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from itertools import count
+from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 from typing import BinaryIO
 
 from hushtable.errors import BadOutput
+from hushtable.release.exchanging import Check, exchange_for, sync
+from hushtable.release.partials import partial_file, partial_folder, remove, sweep
 
-_SUFFIX = ".partial"
 _NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK, errno.EINVAL)
+# What a rename says where a folder is to replace a file, or anything a folder that is not empty.
+_OTHERWISE = (errno.EISDIR, errno.ENOTDIR, errno.ENOTEMPTY, errno.EEXIST)
+
+
+def no_folder(path: Path) -> None:
+    """Raise: the check of those who replace files alone."""
+    raise BadOutput("it is a folder", "Give the name of a file in it.", file=str(path))
 
 
 @contextmanager
-def new_file(path: Path, *, overwrite: bool) -> Iterator[BinaryIO]:
+def new_file(path: Path, *, overwrite: bool, check_folder: Check = no_folder) -> Iterator[BinaryIO]:
     """Give an empty file; it appears under `path` when the block ends without an error."""
-    check_output(path, overwrite=overwrite)
-    try:
-        _sweep(path)
-        file, partial = _partial(path)
+    check_output(path, overwrite=overwrite, check_folder=check_folder)
+    with _told(path):
+        sweep(path)
+        handle, partial = partial_file(path)
         try:
-            with file:
+            with os.fdopen(handle, "w+b") as file:
                 yield file
                 file.flush()
                 os.fsync(file.fileno())
-                _place(partial, path, overwrite=overwrite)
+                if overwrite:
+                    _replace(partial, path, check_folder)
+                else:
+                    _place(partial, path)
         finally:
-            partial.unlink(missing_ok=True)
-        _sync(path.parent)
-    except BadOutput:
-        raise
-    except OSError as error:
-        hint = "Check that its folder is there, can be written to and has room."
-        raise BadOutput(f"it cannot be written: {error.strerror or error}", hint, file=str(path)) from None
+            if not os.path.isdir(partial):  # it may be what was replaced, and could not be removed
+                partial.unlink(missing_ok=True)
+        sync(path.parent)
 
 
-def check_output(path: str | PathLike[str], *, overwrite: bool) -> None:
-    """Raise where a file could not be placed: worth asking before anything is spent on it."""
+@contextmanager
+def new_folder(path: Path, *, overwrite: bool, check_folder: Check = no_folder) -> Iterator[Path]:
+    """Give an empty folder for parts of a release; it appears under `path` when the block ends well."""
+    check_output(path, overwrite=overwrite, check_folder=check_folder)
+    with _told(path):
+        sweep(path)
+        handle, partial = partial_folder(path)
+        try:
+            yield partial
+            _sync_files(partial)
+            if overwrite:
+                _replace(partial, path, check_folder)
+            else:
+                _place_folder(partial, path)
+        finally:
+            if os.path.lexists(partial) and os.path.samestat(os.lstat(partial), os.fstat(handle)):
+                remove(partial)
+            os.close(handle)
+        sync(path.parent)
+
+
+def check_output(path: str | PathLike[str], *, overwrite: bool, check_folder: Check = no_folder) -> None:
+    """Raise where a file or folder could not be placed: worth asking before anything is spent on it."""
     path = Path(path)
     try:
         os.lstat(path)
@@ -56,7 +85,7 @@ def check_output(path: str | PathLike[str], *, overwrite: bool) -> None:
     except (OSError, ValueError):  # too long, or with characters that no name can have
         raise BadOutput("it is no name for a file here", "Give another.", file=ascii(str(path))) from None
     if os.path.isdir(path):
-        raise BadOutput("it is a folder", "Give the name of a file in it.", file=str(path))
+        check_folder(path)
     if taken and not overwrite:
         raise _exists(path)
     if not os.path.isdir(path.parent):
@@ -65,11 +94,46 @@ def check_output(path: str | PathLike[str], *, overwrite: bool) -> None:
         raise BadOutput("its folder cannot be written to", "Check its permissions.", file=str(path))
 
 
-def _place(partial: Path, path: Path, *, overwrite: bool) -> None:
-    """Give the finished file its name."""
-    if overwrite:
-        os.replace(partial, path)
-        return
+@contextmanager
+def _told(path: Path) -> Iterator[None]:
+    """Let errors of the system name the file, and say what to look at."""
+    try:
+        yield
+    except BadOutput:
+        raise
+    except OSError as error:
+        hint = "Check that its folder is there, can be written to and has room."
+        raise BadOutput(f"it cannot be written: {error.strerror or error}", hint, file=str(path)) from None
+
+
+def _replace(finished: Path, path: Path, check_folder: Check) -> None:
+    """Give what is finished its name, whatever has that now."""
+    try:
+        os.replace(finished, path)
+    except OSError as error:
+        if error.errno not in _OTHERWISE:
+            raise
+
+        def check(old: Path) -> None:
+            if os.path.isdir(old):
+                try:
+                    check_folder(old)
+                except BadOutput as error:  # which has another name at this moment
+                    raise BadOutput(error.fact, error.hint, file=str(path)) from None
+
+        exchange_for(finished, path, check)
+
+
+def _place_folder(finished: Path, path: Path) -> None:
+    """Give a finished folder its name, which nothing has."""
+    try:
+        os.rename(finished, path)  # which fails over a file and over a folder that is not empty
+    except OSError as error:
+        raise (_exists(path) if error.errno in _OTHERWISE else error) from None
+
+
+def _place(partial: Path, path: Path) -> None:
+    """Give a finished file its name, which nothing has."""
     try:
         os.link(partial, path)  # which fails where there is a file, in one step
     except FileExistsError:
@@ -94,67 +158,14 @@ def _claim(partial: Path, path: Path) -> None:
 
 
 def _exists(path: Path) -> BadOutput:
+    what = "folder" if os.path.isdir(path) else "file"
     hint = "Give another name, or overwrite it: `--overwrite`, overwrite=True."
-    return BadOutput("there is a file of this name already", hint, file=str(path))
+    return BadOutput(f"there is a {what} of this name already", hint, file=str(path))
 
 
-def _prefix(path: Path) -> str:
-    """Return how the names of unfinished files start; a name has at most 255 bytes."""
-    return f".{path.name[:50]}."
-
-
-def _partial(path: Path) -> tuple[BinaryIO, Path]:
-    """Return a new file beside `path`, locked while this process lives."""
-    for number in count():
-        partial = path.parent / f"{_prefix(path)}{os.getpid()}-{number}{_SUFFIX}"
-        try:
-            file = os.fdopen(os.open(partial, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666), "w+b")
-        except FileExistsError:
-            continue
-        _lock(file.fileno(), wait=True)
-        with suppress(OSError):
-            # A sweep may have taken the file between its making and its locking: then make another.
-            if os.path.samestat(os.stat(partial), os.fstat(file.fileno())):
-                return file, partial
-        file.close()
-    raise AssertionError("the names never end")
-
-
-def _sweep(path: Path) -> None:
-    """Remove what writers of this path left that are gone."""
-    with suppress(OSError):
-        for name in os.listdir(path.parent):
-            if name.startswith(_prefix(path)) and name.endswith(_SUFFIX):
-                _remove_unlocked(path.parent / name)
-
-
-def _remove_unlocked(partial: Path) -> None:
-    """Remove an unfinished file unless its writer lives."""
-    with suppress(OSError):
-        handle = os.open(partial, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
-        try:
-            if _lock(handle, wait=False):
-                partial.unlink()
-        finally:
-            os.close(handle)
-
-
-def _lock(handle: int, *, wait: bool) -> bool:
-    """Return whether the file is now locked by this process; False where there are no locks."""
-    try:
-        import fcntl
-
-        fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-    except (ImportError, OSError):
-        return False
-    return True
-
-
-def _sync(folder: Path) -> None:
-    """Make the new name last through a loss of power, where folders can be synced."""
-    with suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+def _sync_files(folder: Path) -> None:
+    """Make the files of a folder last through a loss of power, and their names."""
+    for name in os.listdir(folder):
+        with open(folder / name, "r+b") as file:
+            os.fsync(file.fileno())
+    sync(folder)

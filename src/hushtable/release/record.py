@@ -1,8 +1,8 @@
-"""A release file, opened: its rows and its terms.
+"""A release, opened: its rows and its terms.
 
-Promise: what is printed, returned and displayed comes from the file alone, and only from a file that is whole
-and says what it is; anything else is one `BadRelease`.
-Cost: opening reads the footer; rows are read when they are first asked for, and kept.
+Promise: what is printed, returned and displayed comes from the file alone, or from a folder of parts as from
+one file, and only if it is whole and says what it is; anything else is one `BadRelease`.
+Cost: opening reads footers; rows are read when they are first asked for, and kept.
 """
 
 from __future__ import annotations
@@ -20,10 +20,9 @@ from hushtable.errors import MissingPackage
 from hushtable.methods.settings import Method
 from hushtable.release import display
 from hushtable.release.coding import codes_of
-from hushtable.release.placing import check_output
 from hushtable.release.reading import Head, naming, read_rows
 from hushtable.release.terms import Terms
-from hushtable.release.writing import write_release
+from hushtable.release.writing import check_output, write_release
 
 if TYPE_CHECKING:
     import pandas as pd

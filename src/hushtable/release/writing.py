@@ -1,29 +1,40 @@
-"""Write a release: one Parquet file.
+"""Write a release: one Parquet file, or a folder of parts.
 
-Promise: the file appears whole or not at all. Its bytes follow from the terms and the rows handed over; its
-columns, types and encodings from the domain and the structure alone; row groups have a fixed size. Nothing
-else is in it.
+Promise: the release appears whole or not at all. Its bytes follow from the terms and the rows handed over;
+its columns, types and encodings from the domain and the structure alone; parts, and row groups in each file,
+have a fixed size but for the last. Nothing else is in it. A folder is overwritten only if it is a release and
+holds nothing else.
 Cost: one row group in memory at a time, beyond the rows given.
 """
 
 from __future__ import annotations
 
+import os
 from os import PathLike
 from pathlib import Path
+from typing import BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.domain.keys import ascending
-from hushtable.errors import InternalError
-from hushtable.release import checksum
+from hushtable.errors import BadOutput, BadRelease, InternalError
+from hushtable.release import checksum, placing
 from hushtable.release.footer import entries_of
 from hushtable.release.layout import ROWS_IN_A_GROUP, encodings_of, rows_of, schema_of, weights_of
-from hushtable.release.placing import new_file
+from hushtable.release.parts import FilePart, digest_of_parts, part_name
+from hushtable.release.placing import new_file, new_folder
+from hushtable.release.reading import read_head
 from hushtable.release.terms import Terms
 from hushtable.structures.cubes import CubeSpace
 from hushtable.structures.fitting import own_masses
 from hushtable.structures.nodes import PrunedSpace
+
+
+class _Rows(NamedTuple):
+    codes: NDArray[np.int64]
+    counts: NDArray[np.int64]
+    weights: NDArray[np.float64]
 
 
 def write_release(
@@ -34,33 +45,47 @@ def write_release(
     counts: NDArray[np.int64],
     weights: NDArray[np.float64],
     overwrite: bool = False,
+    rows_in_a_file: int | None = None,
 ) -> str:
-    """Write a release to `path`; return the SHA-256 digest of the file.
+    """Write a release to `path`; return its SHA-256 digest.
 
-    ================================  ==============
-    case                              result
-    ================================  ==============
-    there is a file, not `overwrite`  `BadOutput`
-    no folder, no room, no right      `BadOutput`
-    codes of no cell or node          `BadTable`
-    ================================  ==============
+    With more than `rows_in_a_file` rows, it is a folder of parts of so many rows each; the digest is then
+    that of what `sha256sum part-*.parquet` prints in it.
+
+    ==========================================  ==============
+    case                                        result
+    ==========================================  ==============
+    there is a file or folder, not `overwrite`  `BadOutput`
+    a folder that is no release                 `BadOutput`
+    no folder, no room, no right                `BadOutput`
+    codes of no cell or node                    `BadTable`
+    ==========================================  ==============
     """
-    import pyarrow.parquet as pq
-
     if not (len(codes) == len(counts) == len(weights)):
         raise InternalError("codes, counts and weights of a release have different lengths")
     if not np.array_equal(weights, weights_by(terms, codes, counts)):
         raise InternalError("weights of a release do not follow from its counts and its terms")
-    with new_file(Path(path), overwrite=overwrite) as file:
-        settings = encodings_of(terms)
-        with pq.ParquetWriter(file, schema_of(terms), **settings) as writer:
-            for start in range(0, len(codes), ROWS_IN_A_GROUP):
-                part = slice(start, start + ROWS_IN_A_GROUP)
-                _check_order(terms, codes[max(0, start - 1) : part.stop])
-                rows = rows_of(terms, codes[part], counts[part], weights[part])
-                writer.write_table(rows, row_group_size=ROWS_IN_A_GROUP)
-            writer.add_key_value_metadata(entries_of(terms) | {checksum.KEY: checksum.BLANK})
-        return checksum.fill(file)
+    if rows_in_a_file is not None and rows_in_a_file < 1:
+        raise InternalError("a file of a release is to have no rows")
+    rows = _Rows(codes, counts, weights)
+    if rows_in_a_file is None or len(codes) <= rows_in_a_file:
+        with new_file(Path(path), overwrite=overwrite, check_folder=_check_folder) as file:
+            return _write_file(file, terms, rows, range(len(codes)))
+    digests, before = list[str](), None
+    starts = range(0, len(codes), rows_in_a_file)
+    with new_folder(Path(path), overwrite=overwrite, check_folder=_check_folder) as folder:
+        for number, start in enumerate(starts):
+            part = FilePart(number=number, of=len(starts), before=before)
+            own = range(start, min(start + rows_in_a_file, len(codes)))
+            with open(folder / part_name(number), "x+b") as file:
+                digests.append(_write_file(file, terms, rows, own, part))
+                before = checksum.check_footer(file).digest
+    return digest_of_parts(digests)
+
+
+def check_output(path: str | PathLike[str], *, overwrite: bool) -> None:
+    """Raise where a release could not be written: worth asking before anything is spent on it."""
+    placing.check_output(path, overwrite=overwrite, check_folder=_check_folder)
 
 
 def weights_by(terms: Terms, codes: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -73,6 +98,35 @@ def weights_by(terms: Terms, codes: NDArray[np.int64], counts: NDArray[np.int64]
     if not isinstance(terms.nodes, PrunedSpace):
         return weights_of(counts, terms.threshold)
     return own_masses(terms.nodes.tree, codes[:, 0], counts, rate=terms.rate, cutoff=terms.cutoff or 1.0)
+
+
+def _write_file(file: BinaryIO, terms: Terms, rows: _Rows, own: range, part: FilePart | None = None) -> str:
+    """Write some of the rows as a Parquet file; return its digest."""
+    import pyarrow.parquet as pq
+
+    with pq.ParquetWriter(file, schema_of(terms), **encodings_of(terms)) as writer:
+        for start in range(own.start, own.stop, ROWS_IN_A_GROUP):
+            group = slice(start, min(start + ROWS_IN_A_GROUP, own.stop))
+            _check_order(terms, rows.codes[max(0, start - 1) : group.stop])
+            table = rows_of(terms, rows.codes[group], rows.counts[group], rows.weights[group])
+            writer.write_table(table, row_group_size=ROWS_IN_A_GROUP)
+        writer.add_key_value_metadata(entries_of(terms, part) | {checksum.KEY: checksum.BLANK})
+    return checksum.fill(file)
+
+
+def _check_folder(path: Path) -> None:
+    """Raise unless a folder is a release and nothing else, so that it may be replaced."""
+    try:
+        parts = len(read_head(path).footers)
+    except BadRelease:
+        parts = 0
+    if not parts or os.path.islink(path):
+        hint = "Give the name of a file in it, or remove it yourself: only a whole release is overwritten."
+        raise BadOutput("it is a folder, and not a release", hint, file=str(path))
+    if len(os.listdir(path)) > parts:
+        raise BadOutput("it is a release with other files in its folder", "Move them away.", file=str(path))
+    if not os.access(path, os.W_OK | os.X_OK):
+        raise BadOutput("its parts cannot be removed", "Check its permissions.", file=str(path))
 
 
 def _check_order(terms: Terms, codes: NDArray[np.int64]) -> None:

@@ -1,0 +1,118 @@
+"""Unfinished files and folders beside the name that they will have.
+
+Promise: each belongs to one living process, which holds a lock on it. What a killed process left behind is
+removed by the next one that writes under the same name; of folders only those that hold nothing but parts of
+a release. Where there are no locks, nothing is removed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from itertools import count
+from pathlib import Path
+
+from hushtable.release.parts import is_part_name
+
+_SUFFIX = ".partial"
+_NO_LINK = getattr(os, "O_NOFOLLOW", 0)
+
+
+def partial_file(path: Path) -> tuple[int, Path]:
+    """Return a new file beside `path`, open for reading and writing, locked while this process lives."""
+    return _locked(path, lambda partial: os.open(partial, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666))
+
+
+def partial_folder(path: Path) -> tuple[int, Path]:
+    """Return a new folder beside `path`, open, locked while this process lives."""
+
+    def opened(partial: Path) -> int | None:
+        os.mkdir(partial, 0o777)
+        with suppress(FileNotFoundError):  # a sweep took it
+            return os.open(partial, os.O_RDONLY)
+        return None
+
+    return _locked(path, opened)
+
+
+def sweep(path: Path) -> None:
+    """Remove what writers of this path left that are gone."""
+    with suppress(OSError):
+        for name in os.listdir(path.parent):
+            if name.startswith(_prefix(path)) and name.endswith(_SUFFIX):
+                _remove_unlocked(path.parent / name)
+
+
+@contextmanager
+def held(path: Path) -> Iterator[None]:
+    """Keep sweeps away from what is at a path, if it is still there."""
+    handle = None
+    with suppress(OSError):  # it went away, or is a link
+        handle = os.open(path, os.O_RDONLY | _NO_LINK)
+    try:
+        if handle is not None:
+            _lock(handle, wait=True)
+        yield
+    finally:
+        if handle is not None:
+            os.close(handle)
+
+
+def remove(path: Path) -> None:
+    """Remove a file, a link, or a folder of nothing but parts; let any other folder be."""
+    if not os.path.isdir(path) or os.path.islink(path):
+        path.unlink(missing_ok=True)
+        return
+    names = os.listdir(path)
+    if all(map(is_part_name, names)):
+        for name in names:
+            os.unlink(path / name)
+        os.rmdir(path)
+
+
+def _locked(path: Path, opened: Callable[[Path], int | None]) -> tuple[int, Path]:
+    """Return what `opened` makes under the first free name, locked."""
+    for number in count():
+        partial = path.parent / f"{_prefix(path)}{os.getpid()}-{number}{_SUFFIX}"
+        try:
+            handle = opened(partial)
+        except FileExistsError:
+            continue
+        if handle is None:
+            continue
+        _lock(handle, wait=True)
+        with suppress(OSError):
+            # A sweep may have taken it between its making and its locking: then make another.
+            if os.path.samestat(os.stat(partial), os.fstat(handle)):
+                return handle, partial
+        os.close(handle)
+    raise AssertionError("the names never end")
+
+
+def _prefix(path: Path) -> str:
+    """Return how the names of what is unfinished start; a name has at most 255 bytes."""
+    return f".{path.name[:50]}."
+
+
+def _remove_unlocked(partial: Path) -> None:
+    """Remove what is unfinished unless its writer lives."""
+    with suppress(OSError):
+        kind = os.O_RDONLY if os.path.isdir(partial) else os.O_RDWR
+        handle = os.open(partial, kind | _NO_LINK)
+        try:
+            if _lock(handle, wait=False):
+                remove(partial)
+        finally:
+            os.close(handle)
+
+
+def _lock(handle: int, *, wait: bool) -> bool:
+    """Return whether it is now locked by this process; False where there are no locks."""
+    try:
+        import fcntl
+
+        fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except (ImportError, OSError):
+        return False
+    return True
