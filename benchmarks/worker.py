@@ -82,7 +82,7 @@ def count(rows: str, domain: str, memory: str, totals: bool) -> Numbers:
     """Count the rows of a file, slice by slice; with totals of all cells on request."""
     from hushtable.domain.domain import Domain
     from hushtable.domain.measure import Measure
-    from hushtable.engines.counting import counted_rows
+    from hushtable.engines.counting import CountedRows, counted_rows
     from hushtable.noise import KeyStream
 
     found: Numbers = {}
@@ -91,6 +91,7 @@ def count(rows: str, domain: str, memory: str, totals: bool) -> Numbers:
     ) as counted:
         if totals:
             found = dict.fromkeys(("cells", "sum", "squares"), 0)
+            assert isinstance(counted, CountedRows)
             for part in counted.slices.parts:
                 counts = part.load()[1]
                 found["cells"] += counts.size

@@ -17,7 +17,7 @@ import hushtable as ht
 from hushtable.domain.attributes import Attribute, Categories, Integers
 from hushtable.domain.measure import Measure
 from hushtable.engines import counting, runs
-from hushtable.engines.counting import counted_rows
+from hushtable.engines.counting import CountedRows, counted_rows
 from hushtable.noise import KeyStream
 from hushtable.table.slices import Slice
 from tests.engines.reference import Counts, counts_of, decoded, differences, distance
@@ -313,6 +313,7 @@ def test_large_inputs_are_counted_exactly(
         memory="256MiB",
         entropy=KeyStream(),
     ) as counted:
+        assert isinstance(counted, CountedRows)
         slices = counted.slices.parts
         found = counted.table()
         check_slices(slices, domain)

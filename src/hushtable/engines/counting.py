@@ -154,12 +154,14 @@ def counted_rows(
     memory: int | str | None = None,
     threads: int | None = None,
     entropy: BitSource,
+    nodes: NodeSpace | None = None,
     drawn: float = 0.0,
     progress: Progress = unheard,
 ) -> Iterator[Counted]:
     """Count rows where they are. What does not fit in memory lives in files until the block ends.
 
-    `drawn` is about how many empty cells will be drawn: for slices of equal work, where that matters.
+    Workers elsewhere must know before which `nodes` will be lifted from the cells, and about how many empty
+    ones will be `drawn`, to have equal work.
     """
     if is_on_spark(data):
         from hushtable.engines.spark.counting import counted_on_spark
@@ -173,6 +175,7 @@ def counted_rows(
             rows_are_units=rows_are_units,
             memory=memory,
             entropy=entropy,
+            nodes=nodes,
             drawn=drawn,
             progress=progress,
         ) as elsewhere:

@@ -16,7 +16,7 @@ from hushtable.release.assumed import Assumption
 from hushtable.release.terms import Terms, as_text
 from hushtable.structures.cubes import CubeSpace
 from hushtable.structures.nodes import Nodes
-from hushtable.structures.settings import Cells, CountSketch, Marginals, Structure, Tree
+from hushtable.structures.settings import Cells, CountSketch, Dyadic, Haar, Marginals, Structure, Tree
 
 
 def check_covered(structure: Structure) -> None:
@@ -24,6 +24,18 @@ def check_covered(structure: Structure) -> None:
     if not isinstance(structure, Cells | Tree | CountSketch | Marginals):
         fact = "a plan is about cells, trees, sketches and cubes, not about other structures"
         raise BadChoice(fact, "Take a tree, publish cells, or leave the plan and what it assumes out.")
+
+
+def check_on_spark(structure: Structure) -> None:
+    """Raise unless slices of this structure are drawn on their own, as workers do."""
+    if isinstance(structure, Cells | Haar) or (isinstance(structure, Dyadic) and not structure.consistent):
+        return
+    names = {Tree: "a pruned tree", Dyadic: "a consistent tree", CountSketch: "a sketch", Marginals: "a cube"}
+    name = next((name for kind, name in names.items() if isinstance(structure, kind)), "a tree over two axes")
+    hint = (
+        "Take ht.Dyadic(), ht.Haar() or cells; or publish on one machine, from files that Spark has written."
+    )
+    raise BadChoice(f"{name} is not drawn on Spark, whose workers hold a part of the cells each", hint)
 
 
 def check_plan(plan: Plan, terms: Terms) -> None:

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from hushtable.domain.domain import Domain
 from hushtable.domain.measure import Measure, Unit
-from hushtable.engines.counting import Counted, counted_rows
+from hushtable.engines.counting import Counted, counted_rows, is_on_spark
 from hushtable.engines.engine import quiet
 from hushtable.errors import (
     BadChoice,
@@ -45,9 +45,10 @@ from hushtable.publishing.choices import (
     recommended,
 )
 from hushtable.publishing.joining import Rows, joined, rows_of
-from hushtable.publishing.judging import check_covered, check_plan, check_worth, recorded
+from hushtable.publishing.judging import check_covered, check_on_spark, check_plan, check_worth, recorded
 from hushtable.query.release import Release, open_release
 from hushtable.release.layout import check_names
+from hushtable.release.parts import ROWS_IN_A_FILE
 from hushtable.release.record import check_output, write_release
 from hushtable.release.terms import Part, Terms, as_taken, check_together, takes_total
 from hushtable.structures.cubes import CubeSpace, cube_space
@@ -59,6 +60,7 @@ from hushtable.summaries.summarize import (
     check_method,
     draw_summary,
     drawn_keys,
+    expected_empty,
     summarize_slices,
 )
 from hushtable.summaries.summary import Summary
@@ -206,6 +208,9 @@ def publish_chosen(
     for each in (chosen, *chosen.parts):
         check_together(structure, each.method, measure)
     check_names(structure, domain)
+    on_spark = is_on_spark(data)
+    if on_spark:
+        check_on_spark(structure)
     _, for_each = published_units(structure, domain)
     entropy = KeyStream()
     terms = Terms(
@@ -249,6 +254,8 @@ def publish_chosen(
         memory=memory,
         threads=threads,
         entropy=entropy,
+        nodes=terms.nodes if isinstance(terms.nodes, NodeSpace) else None,
+        drawn=0.0 if terms.parts else expected_empty(terms.method, cells=terms.units_total, rate=terms.rate),
         progress=progress,
     ) as counted:
         # 3. Charge, once and for good: what follows is drawn.
@@ -263,7 +270,13 @@ def publish_chosen(
         dropped = counted.dropped
     # 5. Write the file whole, and only then say that the release is finished.
     digest = write_release(
-        output, met, codes=rows.codes, counts=rows.counts, weights=rows.weights, overwrite=overwrite
+        output,
+        met,
+        codes=rows.codes,
+        counts=rows.counts,
+        weights=rows.weights,
+        overwrite=overwrite,
+        rows_in_a_file=ROWS_IN_A_FILE if on_spark else None,
     )
     if ledger is not None and entry is not None:
         ledger.finish(entry, digest=digest)

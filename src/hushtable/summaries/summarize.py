@@ -369,9 +369,25 @@ def check_method(method: Method, *, cells_total: int, rate: Fraction) -> None:
         isinstance(method, Filter) and method.size is None
     ):
         rule = acceptance_of(method, cells_total=cells_total, rate=rate)
-        expected = nearest_float(at_rate(lambda a: rule.pass_probability(a) * cells_total, rate))
+        expected = _expected(rule, cells_total, rate)
         if expected > LARGEST_SIZE:
             raise TooManyRows(expected=expected, limit=LARGEST_SIZE)
+
+
+def expected_empty(method: Method, *, cells: int, rate: Fraction) -> float:
+    """Return about how many empty cells a method draws: by public numbers."""
+    if isinstance(method, Everything):
+        return float(cells)
+    if isinstance(method, Threshold | FilterThreshold) or (
+        isinstance(method, Filter) and method.size is None
+    ):
+        return _expected(acceptance_of(method, cells_total=cells, rate=rate), cells, rate)
+    return min(float(getattr(method, "size", 0)), float(cells))
+
+
+def _expected(rule: Acceptance | Band, cells: int, rate: Fraction) -> float:
+    """Return how many of so many empty cells a rule accepts on average."""
+    return nearest_float(at_rate(lambda a: rule.pass_probability(a) * cells, rate))
 
 
 def acceptance_of(
@@ -454,7 +470,7 @@ class _Draw(NamedTuple):
     def _counts(self, left: Sequence[int], rule: Acceptance | Band) -> list[int]:
         """Draw how many of the empty cells that are left in each slice a rule accepts."""
         chance, total = at_rate(rule.pass_probability, self.rate), sum(left)
-        expected = nearest_float(at_rate(lambda a: rule.pass_probability(a) * total, self.rate))
+        expected = _expected(rule, total, self.rate)
         if len(left) <= _FEW_SLICES or expected > _SLICE or total >> 64:
             return [binomial(cells, chance, self.entropy) for cells in left]
         # Of many slices with few each: how many in all, then which they are among all (PROOF.md, step 2).

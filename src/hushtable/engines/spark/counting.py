@@ -30,7 +30,7 @@ from hushtable.engines.rows import words_of
 from hushtable.engines.sources import check_names
 from hushtable.engines.spark.blocks import SCHEMA, candidates_in, heard, keys_in, rows_in
 from hushtable.engines.spark.cutting import boxes_over, starts_of, target_of
-from hushtable.engines.spark.jobs import at_work, large_rows, ran
+from hushtable.engines.spark.jobs import at_work, ran
 from hushtable.engines.spark.staging import staging_folder
 from hushtable.engines.spark.tasks import (
     DROPPED,
@@ -83,10 +83,9 @@ class SlicesOnSpark:
         """Yield what the task draws from each slice, in their order."""
         work = partial(draw_slices, task, self.boxes, accepted)
         self.progress("Drawing", 0.0)
-        with large_rows(self.spark):
-            drawn = self.counted.mapInArrow(partial(silent, work), SCHEMA)
-            # Drawn by this job and never again: what follows reads the files.
-            ran(lambda: drawn.write.option("compression", "none").parquet(self.staging))
+        drawn = self.counted.mapInArrow(partial(silent, work), SCHEMA)
+        # Drawn by this job and never again: what follows reads the files.
+        ran(lambda: drawn.write.option("compression", "none").parquet(self.staging))
         written = ran(lambda: self.spark.read.schema(SCHEMA).parquet(self.staging))
         sizes = {row["slice"]: row["size"] for row in _heard(written, "slice", "size")}
         for first, last in _groups([sizes[number] for number in range(len(self.boxes))]):
@@ -119,8 +118,7 @@ class CountedOnSpark:
 
     def table(self) -> SparseTable:
         """Return all slices as one table in the driver's memory."""
-        with large_rows(self.slices.spark):
-            rows = ran(self.slices.counted.toArrow).combine_chunks().to_batches()
+        rows = ran(self.slices.counted.toArrow).to_batches()
         found = {row["slice"]: cells_in(row, len(self.space.bounds)) for row in rows_in(rows)}
         return joined(self.space, (found[number] for number in sorted(found)))
 
@@ -147,6 +145,7 @@ def counted_on_spark(
     rows_are_units: bool,
     memory: int | str | None,
     entropy: BitSource,
+    nodes: NodeSpace | None = None,
     drawn: float = 0.0,
     progress: Progress = unheard,
 ) -> Iterator[CountedOnSpark]:
@@ -167,13 +166,12 @@ def counted_on_spark(
         found = _kept(runs, stack, "size", "sample")
         boxes = _boxes(domain.space, found, drawn, workers=spark.sparkContext.defaultParallelism)
         progress("Counting", 0.0)
-        with large_rows(spark):
-            pieces = runs.mapInArrow(partial(silent, partial(deal_runs, starts_of(boxes))), SCHEMA)
-            every = pieces.unionAll(_one_for_each(spark, len(boxes)))
-            counted = every.repartitionById(len(boxes), "slice").mapInArrow(
-                partial(silent, partial(count_slices, reading.words)), SCHEMA
-            )
-            facts = _kept(counted, stack, "slice", "size", "total")
+        pieces = runs.mapInArrow(partial(silent, partial(deal_runs, starts_of(boxes))), SCHEMA)
+        every = pieces.unionAll(_one_for_each(spark, len(boxes)))
+        counted = every.repartitionById(len(boxes), "slice").mapInArrow(
+            partial(silent, partial(count_slices, reading.words)), SCHEMA
+        )
+        facts = _kept(counted, stack, "slice", "size", "total")
         occupied = {row["slice"]: row["size"] for row in facts}
         boxes = [box._replace(cells_occupied=occupied[number]) for number, box in enumerate(boxes)]
         yield CountedOnSpark(

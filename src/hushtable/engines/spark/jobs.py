@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 from hushtable.errors import BadData, HushtableError
+from hushtable.noise import KeyStream
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -62,14 +63,23 @@ def _replaced(text: str) -> BadData:
 
 @contextmanager
 def at_work(spark: SparkSession) -> Iterator[None]:
-    """Let the session work for us; its jobs end with the block."""
+    """Have the session as our jobs need it; they end with the block."""
     context = spark.sparkContext
-    python, tag = context.pythonExec, f"hushtable-{os.getpid()}-{id(object())}"
-    if context.master.startswith("local") and "PYSPARK_PYTHON" not in os.environ:
-        # Spark takes the first `python3` there is, which may be another one than this, without hushtable.
-        context.pythonExec = sys.executable
-    context.addJobTag(tag)
+    wanted = {
+        # Rows of ours hold an array each, and what is handed to Python at once must stay below 2 GiB.
+        "spark.sql.execution.arrow.maxBytesPerBatch": f"{64 << 20}b",
+        # Rows that are shuffled by unit and kept are of as many parts as their size asks for.
+        "spark.sql.optimizer.canChangeCachedPlanOutputPartitioning": "true",
+    }
+    before, python = {name: spark.conf.get(name) for name in wanted}, context.pythonExec
+    tag = f"hushtable-{KeyStream().words(1).tobytes().hex()}"
     try:
+        if context.master.startswith("local") and "PYSPARK_PYTHON" not in os.environ:
+            # Spark takes the first `python3` there is, which may be another one than this, without hushtable.
+            context.pythonExec = sys.executable
+        for name, value in wanted.items():
+            spark.conf.set(name, value)
+        context.addJobTag(tag)
         yield
     except BaseException:
         context.cancelJobsWithTag(tag)
@@ -77,15 +87,5 @@ def at_work(spark: SparkSession) -> Iterator[None]:
     finally:
         context.removeJobTag(tag)
         context.pythonExec = python
-
-
-@contextmanager
-def large_rows(spark: SparkSession) -> Iterator[None]:
-    """Hand rows to Python a few at a time: each holds an array, and a batch must stay below 2 GiB."""
-    name = "spark.sql.execution.arrow.maxRecordsPerBatch"
-    before = spark.conf.get(name)
-    spark.conf.set(name, "16")
-    try:
-        yield
-    finally:
-        spark.conf.set(name, before)
+        for name, value in before.items():
+            spark.conf.set(name, value)
