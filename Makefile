@@ -20,7 +20,8 @@ BIN_SPARK := $(VENV_SPARK)/bin
 # All tests take one process a core; a few that are selected start sooner without.
 PROCESSES := $(if $(ARGS),,-n auto)
 
-# They have a folder of their own, so that the others need not be imported to find them.
+# They have a folder of their own, so that the others need not be imported to find them. One process: Spark itself
+# uses all cores, and a second Java process costs more than it gains.
 SPARK_TESTS := $(BIN_SPARK)/python -m pytest -q -o testpaths=tests/spark
 
 # Written once, used by every target that makes an environment.
@@ -45,13 +46,12 @@ out=$$($(PYTHON) -m venv --clear $(1) 2>&1) || { \
 endef
 
 # The stamp comes last: an interrupted install leaves none, and the next call starts over. The pins are given
-# by PIP_CONSTRAINT and not by -c, so that they hold for the build backend too. Modules are compiled when they
-# are first imported: of Spark's thousands, most never are.
+# by PIP_CONSTRAINT and not by -c, so that they hold for the build backend too.
 define make_environment
 $(require_python)
 @echo "Making $(1) (first call, or the pins changed) ..."
 @$(call make_venv,$(1))
-@PIP_CONSTRAINT=$(2) $(1)/bin/python -m pip install -qq --disable-pip-version-check --no-compile -e '.[$(3)]' || { \
+@PIP_CONSTRAINT=$(2) $(1)/bin/python -m pip install -qq --disable-pip-version-check $(4) -e '.[$(3)]' || { \
 	echo "The install failed; the lines above say why. Mend that and give the same command again." >&2; exit 1; }
 @touch $@
 endef
@@ -155,5 +155,6 @@ clean: ## remove the environments and all caches
 $(STAMP):
 	$(call make_environment,$(VENV),constraints.txt,$(EXTRAS))
 
+# Of Spark's many modules most are never imported, so they are compiled when they are.
 $(STAMP_SPARK):
-	$(call make_environment,$(VENV_SPARK),constraints-spark.txt,$(EXTRAS_SPARK))
+	$(call make_environment,$(VENV_SPARK),constraints-spark.txt,$(EXTRAS_SPARK),--no-compile)

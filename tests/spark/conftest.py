@@ -49,6 +49,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Generator[SparkSession]:
     folder = tmp_path_factory.mktemp("spark")
     builder = SparkSession.builder.master("local[2]").config(
         map={
+            # The quick compiler alone: tests end before what the other one makes is worth its time.
+            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
             "spark.driver.memory": "512m",
             "spark.local.dir": str(folder / "local"),
             "spark.sql.shuffle.partitions": "4",
