@@ -110,7 +110,7 @@ demo: $(STAMP) ## publish a million invented commuters, and ask the file three q
 demo-laws: $(STAMP) ## show the exact laws against the requested ones
 	@$(BIN)/python demo/laws.py
 
-test: lint ## lint, types, rooms and all tests but the long ones (ARGS='-k name' selects)
+test: $(if $(filter required,$(SPARK)),java) lint ## lint, types, rooms and all tests but the long ones (ARGS='-k name' selects)
 	@unset HUSHTABLE_TEST_SEED; $(BIN)/python -m pytest -q $(PROCESSES) $(ARGS)
 	@$(call spark_too,test-spark)
 
