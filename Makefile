@@ -2,17 +2,27 @@
 
 PYTHON ?= python3
 VENV ?= .venv
+VENV_SPARK ?= .venv-spark
 
-# The environment belongs to these pins, this configuration, these extras, this Python and this folder (an
-# editable install points at it). When one of them changes, the stamp has another name and the environment is made anew.
+# Spark has an environment of its own: it is large, and needs an older pandas.
 EXTRAS := dev,plot
-HASH := $(shell { cat constraints.txt pyproject.toml 2>/dev/null; \
-	echo '$(EXTRAS)' '$(PYTHON)' '$(CURDIR)'; } | cksum | tr -d ' ')
-STAMP := $(VENV)/.stamp-$(HASH)
+EXTRAS_SPARK := dev,spark
+
+# An environment belongs to its pins, this configuration, its extras, this Python and this folder (an editable
+# install points at it). When one of them changes, the stamp has another name and the environment is made anew.
+stamp = $(1)/.stamp-$(shell { cat $(2) pyproject.toml 2>/dev/null; \
+	echo '$(3)' '$(PYTHON)' '$(CURDIR)'; } | cksum | tr -d ' ')
+STAMP := $(call stamp,$(VENV),constraints.txt,$(EXTRAS))
+STAMP_SPARK := $(call stamp,$(VENV_SPARK),constraints-spark.txt,$(EXTRAS_SPARK))
 BIN := $(VENV)/bin
+BIN_SPARK := $(VENV_SPARK)/bin
 
 # All tests take one process a core; a few that are selected start sooner without.
 PROCESSES := $(if $(ARGS),,-n auto)
+
+# They have a folder of their own, so that the others need not be imported to find them. One process: Spark itself
+# uses all cores, and a second Java process costs more than it gains.
+SPARK_TESTS := $(BIN_SPARK)/python -m pytest -q -o testpaths=tests/spark
 
 # Written once, used by every target that makes an environment.
 define require_python
@@ -35,9 +45,61 @@ out=$$($(PYTHON) -m venv --clear $(1) 2>&1) || { \
 	echo "its version: apt-get install python3.12-venv). Then give the same command again." >&2; exit 1; }
 endef
 
+# The stamp comes last: an interrupted install leaves none, and the next call starts over. The pins are given
+# by PIP_CONSTRAINT and not by -c, so that they hold for the build backend too.
+define make_environment
+$(require_python)
+@echo "Making $(1) (first call, or the pins changed) ..."
+@$(call make_venv,$(1))
+@PIP_CONSTRAINT=$(2) $(1)/bin/python -m pip install -qq --disable-pip-version-check $(4) -e '.[$(3)]' || { \
+	echo "The install failed; the lines above say why. Mend that and give the same command again." >&2; exit 1; }
+@touch $@
+endef
+
+# Every package of an environment, as name==version. hatchling is named because pip builds in a place of its own
+# and would not list it.
+define pin
+@echo "Installing $(2) into a scratch environment ..."
+@scratch=$$(mktemp -d) && trap 'rm -rf "$$scratch"' EXIT && trap 'exit 130' INT TERM && \
+$(call make_venv,"$$scratch") && \
+"$$scratch/bin/python" -m pip install -qq --disable-pip-version-check '.[$(2)]' hatchling && \
+"$$scratch/bin/python" -m pip freeze -qq --exclude hushtable > "$$scratch/freeze" && \
+if grep -v '^[A-Za-z0-9._-]*==[^ ]*$$' "$$scratch/freeze"; then \
+	echo "These are not plain 'name==version' pins; $(1) stays as it was." >&2; exit 1; fi && \
+awk -F == '{ name = tolower($$1); gsub(/[-_.]+/, "-", name); print name "==" $$2 }' "$$scratch/freeze" \
+	| LC_ALL=C sort -t = -k 1,1 > "$$scratch/pins" && \
+cp "$$scratch/pins" $(1) && \
+echo "$(1) pins $$(wc -l < $(1)) packages."
+endef
+
+# Spark starts the Java of JAVA_HOME when that is set, and the one on PATH otherwise. Java 8 says "1.8.0_402".
+JAVA := $${JAVA_HOME:+$$JAVA_HOME/bin/}java
+have_java = [ "$$("$(JAVA)" -version 2>&1 | sed -n 's/.* version "\([0-9]*\).*/\1/p')" -ge 17 ] 2>/dev/null
+
+define say_no_java
+echo "*** Spark needs Java 17 or newer, but '$(JAVA)' is older or does not start. Install one (Debian, Ubuntu:"; \
+echo "*** apt-get install openjdk-17-jre-headless, or a newer one), or set JAVA_HOME to the folder of one."
+endef
+
+# Runs target $(1) after the other tests. It may be left out, but never quietly, and never with SPARK=required.
+define spark_too
+if $(if $(ARGS),false,$(have_java)); then $(MAKE) --no-print-directory $(1); else { \
+	echo "*** The tests of Spark were SKIPPED."; \
+	$(if $(ARGS),echo "*** ARGS selects among the others; make test-spark ARGS=... selects among these.",$(say_no_java)); \
+	} >&2; [ '$(SPARK)' != required ]; fi
+endef
+
+# The seed is printed first, so that a red run can be repeated.
+define fresh_seed
+seed=$${HUSHTABLE_TEST_SEED:-$$($(PYTHON) -c 'import secrets; print(secrets.randbelow(2**32))')}; \
+case $$seed in *[!0-9]*) echo "HUSHTABLE_TEST_SEED='$$seed' is not a whole number." >&2; exit 1;; esac; \
+echo "seed $$seed; the same run again: make $@ HUSHTABLE_TEST_SEED=$$seed"; \
+export HUSHTABLE_TEST_SEED=$$seed
+endef
+
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo demo-laws test test-long bench paper lint format constraints clean
+.PHONY: help demo demo-laws test test-spark test-long test-spark-long java bench paper lint format constraints clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -48,14 +110,22 @@ demo: $(STAMP) ## publish a million invented commuters, and ask the file three q
 demo-laws: $(STAMP) ## show the exact laws against the requested ones
 	@$(BIN)/python demo/laws.py
 
-test: lint ## lint, types, rooms and all tests but the long ones (ARGS='-k name' selects)
+test: $(if $(filter required,$(SPARK)),java) lint ## lint, types, rooms and all tests but the long ones (ARGS='-k name' selects)
 	@unset HUSHTABLE_TEST_SEED; $(BIN)/python -m pytest -q $(PROCESSES) $(ARGS)
+	@$(call spark_too,test-spark)
+
+test-spark: java $(STAMP_SPARK) ## the tests of Spark alone; needs Java
+	@unset HUSHTABLE_TEST_SEED; $(SPARK_TESTS) -m 'spark and not long' $(ARGS)
 
 test-long: $(STAMP) ## all tests, with a fresh seed that is printed first
-	@seed=$${HUSHTABLE_TEST_SEED:-$$($(BIN)/python -c 'import secrets; print(secrets.randbelow(2**32))')}; \
-	case $$seed in *[!0-9]*) echo "HUSHTABLE_TEST_SEED='$$seed' is not a whole number." >&2; exit 1;; esac; \
-	echo "seed $$seed; the same run again: make test-long HUSHTABLE_TEST_SEED=$$seed"; \
-	HUSHTABLE_TEST_SEED=$$seed $(BIN)/python -m pytest -q -m 'long or not long' --hypothesis-seed=$$seed $(PROCESSES) $(ARGS)
+	@$(fresh_seed); $(BIN)/python -m pytest -q -m 'not spark' --hypothesis-seed=$$seed $(PROCESSES) $(ARGS) && \
+	$(call spark_too,test-spark-long)
+
+test-spark-long: java $(STAMP_SPARK)
+	@$(fresh_seed); $(SPARK_TESTS) -m spark --hypothesis-seed=$$seed $(ARGS)
+
+java:
+	@$(have_java) || { { $(say_no_java); } >&2; exit 1; }
 
 bench: $(STAMP) ## measure against the bars of the design and print the table (ARGS=noise selects)
 	@$(BIN)/python -m benchmarks $(ARGS)
@@ -73,31 +143,18 @@ format: $(STAMP) ## put the code into the house format
 	@$(BIN)/ruff check --quiet --fix-only
 	@$(BIN)/ruff format --quiet
 
-# hatchling is named because pip builds in a place of its own and would not list it.
-constraints: ## pin the newest version of everything all extras need
+constraints: ## pin the newest version of everything that the environments need
 	$(require_python)
-	@echo "Installing every extra into a scratch environment (pyspark takes some minutes) ..."
-	@scratch=$$(mktemp -d) && trap 'rm -rf "$$scratch"' EXIT && trap 'exit 130' INT TERM && \
-	$(call make_venv,"$$scratch") && \
-	"$$scratch/bin/python" -m pip install -qq --disable-pip-version-check '.[plot,spark,dev]' hatchling && \
-	"$$scratch/bin/python" -m pip freeze -qq --exclude hushtable > "$$scratch/freeze" && \
-	if grep -v '^[A-Za-z0-9._-]*==[^ ]*$$' "$$scratch/freeze"; then \
-		echo "These are not plain 'name==version' pins; constraints.txt stays as it was." >&2; exit 1; fi && \
-	awk -F == '{ name = tolower($$1); gsub(/[-_.]+/, "-", name); print name "==" $$2 }' "$$scratch/freeze" \
-		| LC_ALL=C sort -t = -k 1,1 > "$$scratch/pins" && \
-	cp "$$scratch/pins" constraints.txt && \
-	echo "constraints.txt pins $$(wc -l < constraints.txt) packages."
+	$(call pin,constraints.txt,$(EXTRAS))
+	$(call pin,constraints-spark.txt,$(EXTRAS_SPARK))
 
-clean: ## remove the environment and all caches
-	@rm -rf $(VENV) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+clean: ## remove the environments and all caches
+	@rm -rf $(VENV) $(VENV_SPARK) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	@find src tests benchmarks demo paper -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
-# The stamp comes last: an interrupted install leaves none, and the next call starts over. The pins are given
-# by PIP_CONSTRAINT and not by -c, so that they hold for the build backend too.
 $(STAMP):
-	$(require_python)
-	@echo "Making $(VENV) (first call, or the pins changed) ..."
-	@$(call make_venv,$(VENV))
-	@PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install -qq --disable-pip-version-check -e '.[$(EXTRAS)]' || { \
-		echo "The install failed; the lines above say why. Mend that and give the same command again." >&2; exit 1; }
-	@touch $@
+	$(call make_environment,$(VENV),constraints.txt,$(EXTRAS))
+
+# Of Spark's many modules most are never imported, so they are compiled when they are.
+$(STAMP_SPARK):
+	$(call make_environment,$(VENV_SPARK),constraints-spark.txt,$(EXTRAS_SPARK),--no-compile)
