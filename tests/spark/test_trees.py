@@ -15,8 +15,8 @@ from hushtable.engines.spark import cutting
 from hushtable.exact.laws import TwoSidedGeometric
 from hushtable.exact.rationals import as_rate
 from hushtable.structures.nodes import NodeSpace, node_space
+from hushtable.table.lifting import lifted
 from tests.harness.statistics import ALARM, fits, follows, law_at
-from tests.structures.naive import naive_values
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -58,10 +58,11 @@ def publish(data: Any, path: Path, structure: ht.Structure, epsilon: int) -> ht.
 
 
 def true_sums(rows: pa.Table, nodes: NodeSpace) -> np.ndarray[Any, np.dtype[np.int64]]:
-    table = ht.count(rows, domain=DOMAIN)
-    cells = map(tuple, table.space.unpack(table.keys).tolist())
-    found = naive_values(dict(zip(cells, table.counts.tolist(), strict=True)), nodes)
-    return np.array([found.get((node,), 0) for node in range(nodes.nodes_total)])
+    sums = np.zeros(nodes.nodes_total, dtype=np.int64)
+    for part in lifted(ht.count(rows, domain=DOMAIN), nodes):  # as on one machine
+        keys, values = part.load()
+        sums[keys[0]] = values
+    return sums
 
 
 @pytest.mark.usefixtures("_many_blocks")
