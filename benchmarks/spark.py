@@ -112,9 +112,8 @@ def group(folder: str, master: str, heap: str) -> Numbers:
     from pyspark.sql import Observation, functions
 
     cells = Observation()
-    grouped = (
-        _session(folder, master, heap).read.parquet(f"{folder}/rows").groupBy("a", "b", "c", "d").count()
-    )
+    frame = _session(folder, master, heap).read.parquet(f"{folder}/rows")
+    grouped = frame.groupBy("a", "b", "c", "d").count()
     counted = grouped.observe(cells, functions.count(functions.lit(1)).alias("number"))
     counted.write.mode("overwrite").format("noop").save()
     frame.sparkSession.stop()
