@@ -212,6 +212,8 @@ def session_of(frame: DataFrame) -> SparkSession:
     if ".connect." in type(frame).__module__:
         fact = "this DataFrame belongs to a session of Spark Connect, which shows no files of its workers"
         raise BadData(fact, "Publish from a program that runs on the cluster, as by spark-submit.")
+    if frame.isStreaming:
+        raise BadData("this DataFrame is a stream, which has no end", "Publish what it has written so far.")
     return frame.sparkSession
 
 
