@@ -8,6 +8,7 @@ When the block ends, however it does, Java ends, and then the folder is removed.
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import shutil
@@ -66,6 +67,7 @@ def session(master: str | None = None) -> Iterator[SparkSession]:
     _check_answer(chosen)
     with ExitStack() as stack:
         folder = stack.enter_context(spill_folder())
+        stack.enter_context(_unlogged())
         stack.enter_context(_variables(_surroundings(chosen, folder)))
         gateway = stack.enter_context(_java(chosen, folder / "report"))
         yield stack.enter_context(_spark(chosen, folder, gateway))
@@ -156,6 +158,21 @@ def _variables(values: Mapping[str, str]) -> Iterator[None]:
 
 
 @contextmanager
+def _unlogged() -> Iterator[None]:
+    """Have Python log nothing, unless that is asked for: what py4j logs quotes Java."""
+    before = logging.root.manager.disable
+    logging.disable(before if _is_shown() else logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logging.disable(before)
+
+
+def _is_shown() -> bool:
+    return os.environ.get("HUSHTABLE_DEBUG") == "1"
+
+
+@contextmanager
 def _java(master: str, report: Path) -> Iterator[Any]:
     """Start Java, and wait for its end when the block ends."""
     from pyspark import SparkConf, SparkContext
@@ -163,18 +180,38 @@ def _java(master: str, report: Path) -> Iterator[Any]:
 
     # What is set here comes before spark-defaults.conf, so all else is set when that was read.
     asked = SparkConf(loadDefaults=False).set("spark.master", master)
-    with report.open("wb") as written:
-        shown = os.environ.get("HUSHTABLE_DEBUG") == "1"
-        streams = {} if shown else {"stdout": written, "stderr": written}
-        gateway = _tried(lambda: launch_gateway(asked, popen_kwargs=streams), master, report)
+    gateway: Any = None
     try:
+        with report.open("wb") as written, _interrupted_later():
+            streams = {} if _is_shown() else {"stdout": written, "stderr": written}
+            gateway = _tried(lambda: launch_gateway(asked, popen_kwargs=streams), master, report)
         yield gateway
     finally:
         SparkContext._gateway = SparkContext._jvm = None
-        with suppress(Exception):
-            gateway.shutdown()
-        if gateway.proc is not None:  # it is not ours where spark-submit runs this program
-            _end(gateway.proc)
+        if gateway is not None:
+            with suppress(Exception):
+                gateway.shutdown()
+            if gateway.proc is not None:  # it is not ours where spark-submit runs this program
+                _end(gateway.proc)
+
+
+@contextmanager
+def _interrupted_later() -> Iterator[None]:
+    """Let Ctrl-C wait for the end of the block, so that Java is known and can be ended; a second one does not."""
+    received: list[int] = []
+
+    def note(number: int, frame: object) -> None:
+        if received:
+            raise KeyboardInterrupt
+        received.append(number)
+
+    handler = signal.signal(signal.SIGINT, note)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    if received:
+        raise KeyboardInterrupt
 
 
 def _end(java: subprocess.Popen[bytes]) -> None:
@@ -196,21 +233,21 @@ def _spark(master: str, folder: Path, gateway: Any) -> Iterator[SparkSession]:
     from pyspark.sql import SparkSession
 
     def start() -> SparkSession:
-        return SparkSession(SparkContext(conf=conf, gateway=gateway))
+        # Ctrl-C stays as it was: pyspark would first ask Java to cancel, where an answer is waited for.
+        handler = signal.getsignal(signal.SIGINT)
+        context = SparkContext(conf=conf, gateway=gateway)
+        signal.signal(signal.SIGINT, handler)
+        return SparkSession(context)
 
-    handler = signal.getsignal(signal.SIGINT)
     conf = _settings(SparkConf(_jvm=gateway.jvm), folder)
     python = conf.get("spark.pyspark.python", sys.executable)
-    try:
-        with _variables({"PYSPARK_PYTHON": python, "PYSPARK_DRIVER_PYTHON": sys.executable}):
-            spark = _tried(start, master, folder / "report")
-            try:
-                yield spark
-            finally:
-                with suppress(Exception):  # Java ends next, and takes with it what is left
-                    spark.stop()
-    finally:
-        signal.signal(signal.SIGINT, handler)  # pyspark put its own in its place
+    with _variables({"PYSPARK_PYTHON": python, "PYSPARK_DRIVER_PYTHON": sys.executable}):
+        spark = _tried(start, master, folder / "report")
+        try:
+            yield spark
+        finally:
+            with suppress(Exception):  # Java ends next, and takes with it what is left
+                spark.stop()
 
 
 def _tried(action: Callable[[], _T], master: str, report: Path) -> _T:
