@@ -40,7 +40,7 @@ RowsAreUnits: TypeAlias = Annotated[
 ]
 Memory: TypeAlias = Annotated[
     str | None,
-    typer.Option(metavar="SIZE", help="Such as 2GB; by default half of the machine's. On Spark, of a task."),
+    typer.Option(metavar="SIZE", help="Such as 2GB; by default half of the machine's."),
 ]
 
 Levels: TypeAlias = Annotated[

@@ -125,14 +125,12 @@ def publish(
     engine: Annotated[
         Literal["local", "spark"],
         typer.Option(
-            metavar="NAME", help="What reads and draws: local, or spark, with files and tables there."
+            metavar="NAME", help="What does the work: local, or spark; there, --memory is of a task."
         ),
     ] = "local",
     master: Annotated[
         str | None,
-        typer.Option(
-            metavar="URL", help="Where Spark works: its settings say, or on all cores of this machine."
-        ),
+        typer.Option(metavar="URL", help="Spark's master: local[*], unless its settings name another."),
     ] = None,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace the release if it is there.")
@@ -162,8 +160,9 @@ def publish(
       hushtable publish commute.parquet --domain trips.toml --epsilon 0.1 \\
         --marginals all-1 --marginals all-2 --size 5000 \\
         --output cube.parquet --ledger commuters.ledger
-      hushtable publish warehouse/commuters --engine spark --domain commute.toml \\
-        --epsilon 0.1 --size 100000 --output spark.parquet --ledger commuters.ledger
+      hushtable publish warehouse/commuters --engine spark \\
+        --domain commute.toml --epsilon 0.1 --size 100000 \\
+        --output spark.parquet --ledger commuters.ledger
     """
     from hushtable.cli.progress import shown_progress
     from hushtable.cli.release import names_of

@@ -197,7 +197,7 @@ def _java(master: str, report: Path) -> Iterator[Any]:
 
 @contextmanager
 def _interrupted_later() -> Iterator[None]:
-    """Let Ctrl-C wait for the end of the block, so that Java is known and can be ended; a second one does not."""
+    """Let Ctrl-C wait until Java is known, and can be ended; a second one does not wait."""
     received: list[int] = []
 
     def note(number: int, frame: object) -> None:

@@ -22,6 +22,7 @@ _KNOWN = "Parquet (.parquet) and ORC (.orc) files, and tables by their names"
 _FORMATS = {".parquet": "parquet", ".pq": "parquet", ".orc": "orc"}
 _OTHERS = re.compile(r"\.(csv|tsv|txt|jsonl?|ndjson|xml)(\.\w+)?$", re.IGNORECASE)
 _NO_CATALOG = "HiveException|MetaException|metastore"
+_GUESSED = "spark.sql.sources.partitionColumnTypeInference.enabled"
 _ONE_KIND = "Give one kind at a time."
 
 
@@ -102,9 +103,12 @@ def _files(spark: SparkSession, roots: Sequence[Any]) -> DataFrame:
     else:
         hint = "Give one of them at a time, or the folder above."
         raise BadData("the paths do not have the same columns in the names of folders", hint)
-    # Their values are text, as they are on one machine.
-    spark.conf.set("spark.sql.sources.partitionColumnTypeInference.enabled", "false")
-    return reader.load([re.sub(r"([*?\[\]{}\\])", r"\\\1", path) for path in paths])
+    before = spark.conf.get(_GUESSED)
+    spark.conf.set(_GUESSED, "false")  # their values are text, as they are on one machine
+    try:
+        return reader.load([re.sub(r"([*?\[\]{}\\])", r"\\\1", path) for path in paths])
+    finally:
+        spark.conf.set(_GUESSED, before)
 
 
 def _check_once(paths: Sequence[str]) -> None:
