@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import shlex
 import signal
 import subprocess
 import sys
+import tarfile
 import time
 from collections.abc import Iterator
 from fractions import Fraction
@@ -135,6 +137,32 @@ def test_a_table_of_a_warehouse_becomes_a_release(place: Place, tmp_path: Path) 
     release = ht.open("out.parquet")
     assert release.noisy_total is not None
     assert abs(release.noisy_total - 3 * PEOPLE) < 2 * 21
+
+
+def test_workers_take_the_python_of_an_archive(place: Place, tmp_path: Path) -> None:
+    from pyspark.find_spark_home import _find_spark_home
+
+    # As on a cluster: an executor of its own, which unpacks the archive where it works.
+    script = f'#!/bin/sh\npwd >> "{tmp_path}/started"\nexec "{sys.executable}" "$@"\n'
+    with tarfile.open(tmp_path / "environment.tar.gz", "w:gz") as archive:
+        packed = tarfile.TarInfo("bin/python")
+        packed.size, packed.mode = len(script.encode()), 0o755
+        archive.addfile(packed, io.BytesIO(script.encode()))
+    with (place.settings / "spark-defaults.conf").open("a") as defaults:
+        defaults.write(f"spark.archives {tmp_path}/environment.tar.gz#environment\n")
+        defaults.write("spark.pyspark.python ./environment/bin/python\n")
+    home = Path(_find_spark_home()) / "work"
+    before = set(home.glob("*"))
+
+    done = publish(
+        *["rows", *PUBLISH, "--master", "local-cluster[1,1,1024]"],
+        *["--no-ledger", "--output", "out.parquet"],
+    )
+
+    assert (done.returncode, done.stderr) == (0, DROPPED)
+    folders = (tmp_path / "started").read_text().splitlines()
+    assert all(folder.startswith(f"{place.temporary}/hushtable-") for folder in folders)
+    assert set(home.glob("*")) == before
 
 
 def test_the_example_of_the_help_runs_with_bars(place: Place) -> None:

@@ -68,7 +68,9 @@ def session(master: str | None = None) -> Iterator[SparkSession]:
     with ExitStack() as stack:
         folder = stack.enter_context(spill_folder())
         stack.enter_context(_unlogged())
-        stack.enter_context(_variables(_surroundings(chosen, folder)))
+        stack.enter_context(_variables(_surroundings(chosen)))
+        if chosen.startswith("local-cluster"):
+            stack.enter_context(_variables({"SPARK_HOME": _home_in(folder)}, replaced=True))
         gateway = stack.enter_context(_java(chosen, folder / "report"))
         yield stack.enter_context(_spark(chosen, folder, gateway))
 
@@ -134,27 +136,40 @@ def _check_answer(master: str) -> None:
     raise _not_started(master, "ConnectException")
 
 
-def _surroundings(master: str, folder: Path) -> dict[str, str]:
+def _surroundings(master: str) -> dict[str, str]:
     """Return variables that Java reads as it starts. Each is but a default."""
-    found = {"SPARK_WORKER_DIR": str(folder / "workers")}  # of executors on this machine
-    if master.startswith("local"):
-        found["SPARK_LOCAL_IP"] = "127.0.0.1"
-        # Less than any setting of spark.driver.memory counts. The rest is for Python and for files.
-        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4
-        found["SPARK_DRIVER_MEMORY"] = f"{max(1024, memory >> 20)}m"
-    return found
+    if not master.startswith("local"):
+        return {}
+    # Any setting of spark.driver.memory comes before. The rest is for Python and for files.
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4
+    return {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_DRIVER_MEMORY": f"{max(1024, memory >> 20)}m"}
+
+
+def _home_in(folder: Path) -> str:
+    """Return a home of Spark in a private folder: executors on this machine work, and log, in its `work`."""
+    from pyspark.find_spark_home import _find_spark_home
+
+    home = folder / "home"
+    home.mkdir()
+    for each in Path(_find_spark_home()).iterdir():
+        if each.name != "work":
+            (home / each.name).symlink_to(each)
+    return str(home)
 
 
 @contextmanager
-def _variables(values: Mapping[str, str]) -> Iterator[None]:
-    """Set variables of the environment that are not set, until the block ends."""
-    added = {name: value for name, value in values.items() if name not in os.environ}
-    os.environ.update(added)
+def _variables(values: Mapping[str, str], *, replaced: bool = False) -> Iterator[None]:
+    """Set variables of the environment until the block ends; those that are set, only to be `replaced`."""
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update({name: value for name, value in values.items() if replaced or before[name] is None})
     try:
         yield
     finally:
-        for name in added:
-            os.environ.pop(name, None)
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
 
 
 @contextmanager
