@@ -39,8 +39,7 @@ RowsAreUnits: TypeAlias = Annotated[
     bool, typer.Option("--rows-are-units", help="Allow any query: its rows are what is protected.")
 ]
 Memory: TypeAlias = Annotated[
-    str | None,
-    typer.Option(metavar="SIZE", help="Such as 2GB; by default half of the machine's."),
+    str | None, typer.Option(metavar="SIZE", help="Such as 2GB; by default half of the machine's.")
 ]
 
 Levels: TypeAlias = Annotated[
