@@ -31,6 +31,7 @@ _CAUSES = (
     (r"FileNotFoundException|FAILED_READ_FILE|PATH_NOT_FOUND", "a file of the data is gone or damaged"),
     (r"cancell?ed", "the job was cancelled"),
 )
+_LOGS = "Spark's logs say more, and may quote rows; the command shows them with HUSHTABLE_DEBUG=1."
 _HINTS = {
     "a worker ran out of memory": "Give workers more memory, or fewer cores each.",
     "Spark ran out of memory": "Raise spark.executor.memory, or spark.driver.memory with a local master.",
@@ -57,8 +58,8 @@ def ran(action: Callable[[], _T]) -> _T:
 def _replaced(text: str) -> BadData:
     for pattern, fact in _CAUSES:
         if re.search(pattern, text, re.IGNORECASE):
-            return BadData(fact, _HINTS.get(fact, "Spark's own logs say more, and may quote rows."))
-    return BadData("a job of Spark failed", "Spark's own logs say why, and may quote rows.")
+            return BadData(fact, _HINTS.get(fact, _LOGS))
+    return BadData("a job of Spark failed", _LOGS)
 
 
 @contextmanager
