@@ -17,14 +17,9 @@ import pytest
 
 import hushtable as ht
 from hushtable.domain.attributes import Attribute, Categories, Integers
-from hushtable.domain.measure import Measure
-from hushtable.engines.counting import counted_rows
-from hushtable.exact.laws import TwoSidedGeometric
 from hushtable.methods.settings import Method
-from hushtable.noise import KeyStream
 from hushtable.publishing import publish as flow
 from hushtable.publishing.choices import choice
-from tests.harness.statistics import ALARM, fits, follows, law_at, replay
 
 DOMAIN = ht.Domain(
     title="Commuters",
@@ -248,17 +243,6 @@ def test_nothing_is_drawn_before_the_charge(tmp_path: Path, monkeypatch: pytest.
     publish(tmp_path, ledger=ledger)
 
     assert spent == [1, 1]
-
-
-def test_the_noisy_total_follows_its_law() -> None:
-    rate = Fraction(1)
-    with counted_rows(rows(200), domain=DOMAIN, measure=Measure(), entropy=KeyStream()) as counted:
-        entropy = replay(7)
-        draws = np.array([flow.noisy_total(counted, rate, entropy) - 200 for _ in range(12_000)])
-
-    assert follows(draws, law_at(TwoSidedGeometric, rate)) > ALARM
-    assert fits(draws, law_at(TwoSidedGeometric, rate * Fraction(3, 4))) < ALARM
-    assert fits(draws, law_at(TwoSidedGeometric, rate * Fraction(5, 4))) < ALARM
 
 
 def test_bounded_units_pay_with_more_noise(tmp_path: Path) -> None:
