@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
-from hushtable.engines.spark import counting, cutting
+from hushtable.engines.spark import cutting
 from hushtable.engines.spark.counting import SlicesOnSpark
 from hushtable.table.slices import Slices
 from tests.engines.contract import *  # noqa: F403
@@ -45,10 +45,9 @@ class OnSpark:
     def holds(self, kind: pa.DataType) -> bool:
         return not pa.types.is_uint64(kind)
 
-    def cut_finely(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(cutting, "_LEAST", 1 << 11)
-        monkeypatch.setattr(cutting, "_MOST", 1 << 11)
-        monkeypatch.setattr(counting, "_READ_AT_ONCE", 1 << 13)
+    def cut_finely(self, monkeypatch: pytest.MonkeyPatch, *, work: int = 1 << 12) -> None:
+        monkeypatch.setattr(cutting, "_LEAST", work)
+        monkeypatch.setattr(cutting, "_MOST", work)
 
     def again(self, slices: Slices) -> Slices:
         assert isinstance(slices, SlicesOnSpark)

@@ -36,8 +36,8 @@ class Engine(Protocol):
     def holds(self, kind: pa.DataType) -> bool:
         """Return whether rows can have a column of this type."""
 
-    def cut_finely(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Make slices of some thousand cells or fewer, and read few of them at once."""
+    def cut_finely(self, monkeypatch: pytest.MonkeyPatch, *, work: int = 1 << 12) -> None:
+        """Make slices of about so many cells, or fewer."""
 
     def again(self, slices: Slices) -> Slices:
         """Return slices from which nothing was drawn yet."""
@@ -61,8 +61,8 @@ class OneMachine:
     def holds(self, kind: pa.DataType) -> bool:
         return True
 
-    def cut_finely(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(runs, "_SLICE_ROWS", 1 << 9)
+    def cut_finely(self, monkeypatch: pytest.MonkeyPatch, *, work: int = 1 << 12) -> None:
+        monkeypatch.setattr(runs, "_SLICE_ROWS", work // 4)  # here, rows alone are work
 
     def again(self, slices: Slices) -> Slices:
         return slices

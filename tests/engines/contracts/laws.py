@@ -32,7 +32,7 @@ from tests.summaries.worlds import ABSENT, cell_law, chance_above
 
 RATE, MORE, LESS = Fraction(1, 3), Fraction(3, 4), Fraction(5, 4)
 COUNTS = {1: 7, 4: 1, 7: 3, 8: 25}
-CELLS, COPIES = 24, 5000
+CELLS, COPIES = 24, 10_000
 DOMAIN = ht.Domain(attributes=(whole("copy", COPIES), whole("cell", CELLS)))
 
 INDEPENDENT: list[Method] = [
@@ -58,14 +58,14 @@ SURELY = 20  # above the threshold of these samples
 @contextmanager
 def copies(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Iterator[Counted]:
     """All copies of the world, counted in many slices."""
-    engine.cut_finely(monkeypatch)
+    engine.cut_finely(monkeypatch, work=1 << 14)
     one = np.repeat(list(COUNTS), list(COUNTS.values()))
     cells = np.tile(one, COPIES)
     table = pa.table({"copy": np.repeat(np.arange(COPIES), one.size), "cell": cells})
     order = np.random.default_rng(1).permutation(cells.size)
     drawn = float(CELLS * COPIES) / 2  # for slices of equal work: of cells, and of rows
     with counted_with(engine.data(table.take(order)), DOMAIN, drawn=drawn, entropy=replay(1200)) as counted:
-        assert len(counted.slices.cells_empty) > 10
+        assert len(counted.slices.cells_empty) > 5
         yield counted
 
 
@@ -96,13 +96,14 @@ def check_cells(summary: Summary, rule: Acceptance | None) -> None:
     assert fits(empty, cell_law(0, rule, RATE * LESS)) < ALARM
     for cell, count in COUNTS.items():
         assert follows(shown[:, cell], cell_law(count, rule, RATE)) > ALARM
-    for rate in (RATE * MORE, RATE * LESS):
-        other = [fits(shown[:, cell], cell_law(count, rule, rate)) for cell, count in COUNTS.items()]
-        assert min(other) < ALARM
+        if count > 20:  # others are seldom shown, which does not tell rates apart
+            assert fits(shown[:, cell], cell_law(count, rule, RATE * MORE)) < ALARM
+            assert fits(shown[:, cell], cell_law(count, rule, RATE * LESS)) < ALARM
+            assert fits(shown[:, cell], cell_law(count + 2, rule, RATE)) < ALARM
 
 
 def binomial_masses(size: int, chance: float) -> tuple[int, NDArray[np.float64]]:
-    """Return the law of how many of some coins come up: the first number with any mass, and masses from it."""
+    """Return the law of how many of some coins come up: the first number with mass, and masses from it."""
     if chance in (0.0, 1.0):
         return int(chance) * size, np.ones(1)
     k, logs = np.arange(size + 1), np.zeros(size + 1)
