@@ -83,6 +83,24 @@ def test_the_best_priorities_are_those_of_all_candidates(
     assert threshold == tau
 
 
+@pytest.mark.usefixtures("little_room")
+def test_first_bits_do_not_settle_what_they_leave_in_doubt() -> None:
+    """In some of these cases, the best by the first bits alone are not the best."""
+    for seed in range(300):
+        generator = np.random.default_rng(seed)
+        counts = generator.integers(1, 100, 60)
+        bands = np.full(60, -1, dtype=np.int8)
+        keys = np.arange(60, dtype=np.uint64)[np.newaxis]
+        whole = Candidates(keys, counts, bands)
+        rows, tau = largest_priorities(counts, bands, RULES, Replay(seed), size=5)
+
+        parts = (whole.only(np.arange(start, start + 10)) for start in range(0, 60, 10))
+        found, threshold = finish_priorities(parts, RULES, Replay(seed), size=5)
+
+        assert same(found, whole.only(rows))
+        assert threshold == tau
+
+
 @given(
     low=st.lists(st.integers(0, 1 << 40), min_size=2, max_size=40).map(np.array),
     size=st.integers(1, 39),
