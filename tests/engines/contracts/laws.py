@@ -31,7 +31,7 @@ from tests.harness.statistics import ALARM, fits, follows, law_at, replay
 from tests.summaries.worlds import ABSENT, cell_law, chance_above
 
 RATE, MORE, LESS = Fraction(1, 3), Fraction(3, 4), Fraction(5, 4)
-COUNTS = {1: 7, 4: 1, 7: 3, 8: 25}
+OCCUPIED = {1: 7, 4: 1, 7: 3, 8: 25}
 CELLS, COPIES = 24, 10_000
 DOMAIN = ht.Domain(attributes=(whole("copy", COPIES), whole("cell", CELLS)))
 
@@ -59,7 +59,7 @@ SURELY = 20  # above the threshold of these samples
 def copies(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Iterator[Counted]:
     """All copies of the world, counted in many slices."""
     engine.cut_finely(monkeypatch, work=1 << 14)
-    one = np.repeat(list(COUNTS), list(COUNTS.values()))
+    one = np.repeat(list(OCCUPIED), list(OCCUPIED.values()))
     cells = np.tile(one, COPIES)
     table = pa.table({"copy": np.repeat(np.arange(COPIES), one.size), "cell": cells})
     order = np.random.default_rng(1).permutation(cells.size)
@@ -89,12 +89,12 @@ def check_cells(summary: Summary, rule: Acceptance | None) -> None:
     shown[tuple(summary.codes.T)] = summary.counts
     if rule is not None:
         shown[(np.abs(shown) if rule.two_sided else shown) < rule.lowest] = ABSENT
-    empty = shown[:, [cell for cell in range(CELLS) if cell not in COUNTS]].ravel()
+    empty = shown[:, [cell for cell in range(CELLS) if cell not in OCCUPIED]].ravel()
 
     assert follows(empty, cell_law(0, rule, RATE)) > ALARM
     assert fits(empty, cell_law(0, rule, RATE * MORE)) < ALARM
     assert fits(empty, cell_law(0, rule, RATE * LESS)) < ALARM
-    for cell, count in COUNTS.items():
+    for cell, count in OCCUPIED.items():
         assert follows(shown[:, cell], cell_law(count, rule, RATE)) > ALARM
         if count > 20:  # others are seldom shown, which does not tell rates apart
             assert fits(shown[:, cell], cell_law(count, rule, RATE * MORE)) < ALARM
@@ -124,8 +124,8 @@ def least_law(method: ht.Filter | ht.Priority | ht.FilterPriority, at: float, ra
             return (magnitudes > at).astype(float)
         return np.where(magnitudes >= lowest, np.minimum(magnitudes / at, 1.0), 0.0)
 
-    first, law = binomial_masses(COPIES * (CELLS - len(COUNTS)), chance_above(0, rate, passes))
-    for count in COUNTS.values():
+    first, law = binomial_masses(COPIES * (CELLS - len(OCCUPIED)), chance_above(0, rate, passes))
+    for count in OCCUPIED.values():
         begin, masses = binomial_masses(COPIES, chance_above(count, rate, passes))
         first, law = first + begin, np.convolve(law, masses)
     assert method.size is not None
@@ -146,12 +146,24 @@ def least_fits(
     return 2 * min(at, 1 - below)
 
 
+def check_no_bits_came_twice(summary: Summary) -> None:
+    """Check that no 40 cells in a row have the noise of 40 others: slices share no stream of bits."""
+    truth = np.zeros((COPIES, CELLS), dtype=np.int64)
+    truth[:, list(OCCUPIED)] = list(OCCUPIED.values())
+    noise = np.clip(summary.counts - truth.ravel(), -128, 127).astype(np.int8)
+    runs = np.ascontiguousarray(np.lib.stride_tricks.sliding_window_view(noise, 40)).view("V40")
+
+    assert np.unique(runs).size == runs.size
+
+
 def test_what_is_drawn_follows_its_law(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     with copies(engine, monkeypatch) as counted:
         for number, method in enumerate(INDEPENDENT):
             summary = drawn(engine, counted, method, 1201 + number)
             rule = None
-            if not isinstance(method, ht.Everything):
+            if isinstance(method, ht.Everything):
+                check_no_bits_came_twice(summary)
+            else:
                 rule = acceptance_of(method, cells_total=CELLS, rate=RATE)  # type: ignore[arg-type]
             check_cells(summary, rule)
 
@@ -172,7 +184,7 @@ def test_what_is_drawn_follows_its_law(engine: Engine, monkeypatch: pytest.Monke
 
 def check_total(counted: Counted) -> None:
     rate, entropy = Fraction(1), replay(1220)
-    total = COPIES * sum(COUNTS.values())
+    total = COPIES * sum(OCCUPIED.values())
     draws = np.array([flow.noisy_total(counted, rate, entropy) - total for _ in range(12_000)])
 
     assert follows(draws, law_at(TwoSidedGeometric, rate)) > ALARM

@@ -145,7 +145,7 @@ def test_rows_of_nobody_alone_are_told(engine: Engine) -> None:
         assert counted.dropped
 
 
-UNITS = {
+UNITS: dict[str, tuple[pa.DataType, list[Any]]] = {
     "text": (pa.string(), ["p", "P", " p", "", "\N{LATIN SMALL LETTER E WITH ACUTE}", "e\u0301", "p/1", "1"]),
     "number": (pa.int64(), [-(2**63), -1, 0, 1, 2, 3, 10, 2**63 - 1]),
     "small number": (pa.int8(), [-128, -1, 0, 1, 2, 3, 10, 127]),
