@@ -44,7 +44,7 @@ _SAMPLED = 256  # keys of a run that tell the driver where its rows lie
 class Reading(NamedTuple):
     """How rows become keys: all that a publication says of them.
 
-    `columns` are the names of their columns: Spark's functions are given simple ones, for they take no others.
+    `columns` are the names of their columns: Spark's functions take simple ones alone.
     """
 
     domain: Domain
