@@ -72,7 +72,7 @@ def at_work(spark: SparkSession) -> Iterator[None]:
         # Rows that are shuffled by unit and kept are of as many parts as their size asks for.
         "spark.sql.optimizer.canChangeCachedPlanOutputPartitioning": "true",
     }
-    before, python = {name: spark.conf.get(name) for name in wanted}, context.pythonExec
+    before, python = {name: spark.conf.get(name, None) for name in wanted}, context.pythonExec
     tag = f"hushtable-{KeyStream().words(1).tobytes().hex()}"
     try:
         if context.master.startswith("local") and "PYSPARK_PYTHON" not in os.environ:
@@ -89,4 +89,7 @@ def at_work(spark: SparkSession) -> Iterator[None]:
         context.removeJobTag(tag)
         context.pythonExec = python
         for name, value in before.items():
-            spark.conf.set(name, value)
+            if value is None:
+                spark.conf.unset(name)
+            else:
+                spark.conf.set(name, value)
