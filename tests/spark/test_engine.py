@@ -14,6 +14,7 @@ from hushtable.engines.spark import counting, cutting
 from hushtable.summaries import summarize
 from tests.engines.contracts.flow import CERTAIN, failing, planted, publish, rows
 from tests.engines.contracts.refusals import CANARY, check_silence, left_in, spills, texts_of
+from tests.spark.test_contract import OnSpark
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -40,6 +41,9 @@ def test_what_spark_says_of_a_row_is_not_repeated(spark: SparkSession, tmp_path:
         publish(tmp_path, data, ledger=ledger)
 
     check_silence(list(texts_of(caught.value)))
+    assert (
+        CANARY in OnSpark(spark).said()
+    )  # Spark's own log has it, which shows that the contract sees that log
     assert caught.value.__cause__ is None
     assert caught.value.__context__ is None
     assert ledger.spent == 0
@@ -74,8 +78,8 @@ def test_candidates_come_to_the_driver_in_the_order_of_slices(
 ) -> None:
     """Few slices at a time, and parts without rows among them."""
     for name in ("_LEAST", "_MOST"):
-        monkeypatch.setattr(cutting, name, 50)
-    monkeypatch.setattr(counting, "_READ_AT_ONCE", 120)
+        monkeypatch.setattr(cutting, name, 200)
+    monkeypatch.setattr(counting, "_READ_AT_ONCE", 50)
     table = rows(2000)
     data = spark.createDataFrame(table).repartition(3).where("age < 90 OR home = 'x'").coalesce(2)
     data = data.union(spark.createDataFrame(table).where("age >= 90")).union(data.limit(0))

@@ -58,14 +58,14 @@ SURELY = 20  # above the threshold of these samples
 @contextmanager
 def copies(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Iterator[Counted]:
     """All copies of the world, counted in many slices."""
-    engine.cut_finely(monkeypatch, work=1 << 14)
+    engine.cut_finely(monkeypatch, work=1 << 15)
     one = np.repeat(list(OCCUPIED), list(OCCUPIED.values()))
     cells = np.tile(one, COPIES)
     table = pa.table({"copy": np.repeat(np.arange(COPIES), one.size), "cell": cells})
     order = np.random.default_rng(1).permutation(cells.size)
     drawn = float(CELLS * COPIES) / 2  # for slices of equal work: of cells, and of rows
     with counted_with(engine.data(table.take(order)), DOMAIN, drawn=drawn, entropy=replay(1200)) as counted:
-        assert len(counted.slices.cells_empty) > 5
+        assert len(counted.slices.cells_empty) > 3
         yield counted
 
 

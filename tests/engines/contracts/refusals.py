@@ -430,7 +430,7 @@ FINE = [
 
 
 def test_odd_rows_are_counted(engine: Engine, tmp_path: Path, spills: Path) -> None:
-    for case in engine.some(FINE, 3):
+    for case in engine.some(FINE, 2):
         settings = {"domain": DOMAIN, **case.settings}
 
         counts = counts_of(ht.count(engine.data(case.make(tmp_path)), **settings))
