@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from hushtable.domain.keys import Keys, KeySpace, places_of, sorted_keys
-from hushtable.engines.spark.cutting import boxes_over, starts_of, target_of
-from hushtable.engines.spark.tasks import Box
+from hushtable.engines.spark.cutting import boxes_over, target_of
+from hushtable.engines.spark.tasks import Box, CellCut
 
 
 def boxes_of(
@@ -31,7 +31,7 @@ def boxes_of(
         # With its first and its last cell as far apart as it has cells, a box holds all between them.
         assert (first, last) == (after, after + prod(box.bounds) - 1)
         after = last + 1
-    assert np.array_equal(starts_of(boxes), np.array([box.start for box in boxes], dtype=np.uint64).T)
+    assert np.array_equal(CellCut(boxes).starts, np.array([box.start for box in boxes], dtype=np.uint64).T)
     return boxes
 
 
@@ -39,7 +39,7 @@ def works_of(
     boxes: list[Box], bounds: tuple[int, ...], keys: Keys, weights: NDArray[np.float64], drawn: float
 ) -> list[float]:
     """Return the rows in each box, and what will be drawn from it."""
-    places = [*places_of(keys, starts_of(boxes)).tolist(), keys.shape[1]]
+    places = [*places_of(keys(boxes)).tolist(), keys.shape[1]]
     return [
         float(weights[begin:end].sum()) + drawn * (prod(box.bounds) / prod(bounds))
         for box, begin, end in zip(boxes, places[:-1], places[1:], strict=True)
