@@ -39,7 +39,7 @@ def works_of(
     boxes: list[Box], bounds: tuple[int, ...], keys: Keys, weights: NDArray[np.float64], drawn: float
 ) -> list[float]:
     """Return the rows in each box, and what will be drawn from it."""
-    places = [*places_of(keys(boxes)).tolist(), keys.shape[1]]
+    places = [*places_of(keys, CellCut(boxes).starts).tolist(), keys.shape[1]]
     return [
         float(weights[begin:end].sum()) + drawn * (prod(box.bounds) / prod(bounds))
         for box, begin, end in zip(boxes, places[:-1], places[1:], strict=True)
