@@ -1,0 +1,279 @@
+"""Whatever dies in the middle, one draw leaves, it is paid for once, and nothing stays behind.
+
+Executors are processes of their own here, and are killed as `kill -9` does, at places in the work that the
+tests choose. Several attempts then draw from the same slices; what is published must be one of them, whole.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Generator
+from hashlib import sha256
+from multiprocessing import Pipe
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from numpy.typing import NDArray
+
+import hushtable as ht
+from hushtable.domain.attributes import Attribute, Integers
+from hushtable.domain.measure import Measure
+from hushtable.engines.counting import counted_rows
+from hushtable.noise import Replay
+from hushtable.table.sparse import SparseTable
+from tests.spark.dying import Death
+from tests.spark.processes import descendants, gone
+
+ROOT = Path(__file__).parents[2]
+LONGEST = 120  # seconds: a case that takes so long hangs
+
+DOMAIN = ht.Domain(
+    attributes=tuple(Attribute(name=name, values=Integers(low=0, high=999)) for name in ("x", "y"))
+)
+SUMMARY = ht.Filter(cutoff=5)  # of a million empty cells, about five thousand pass at epsilon 1
+UNIT = ht.Unit("person", max_rows=2)
+
+
+class Driver:
+    """A driver in a process of its own, which does one case after the other."""
+
+    def __init__(self, folder: Path) -> None:
+        self.temporary = folder / "temporary"
+        self.temporary.mkdir(parents=True)
+        self._tests, driver = Pipe()
+        self._log = folder / "driver.log"
+        path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+        with open(self._log, "wb") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "tests.spark.driver", str(folder), str(driver.fileno())],
+                cwd=folder,
+                env=os.environ | {"PYTHONPATH": path, "TMPDIR": str(self.temporary)},
+                pass_fds=[driver.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
+        driver.close()
+
+    def do(self, case: str, **asked: Any) -> Any:
+        """Return what a case gives; raise what it raises, and EOFError if the driver dies of it."""
+        self._tests.send((case, asked))
+        assert self._tests.poll(LONGEST), f"the driver hangs\n{self._log.read_text()}"
+        found = self._tests.recv()
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    def left_behind(self) -> list[Path]:
+        """Return all of our temporary files."""
+        return list((self.temporary / f"hushtable-{os.getuid()}").rglob("*"))
+
+    def stop(self) -> None:
+        """End the driver, and see that all that it started ends with it."""
+        everyone = descendants(self.process.pid)
+        self._tests.close()
+        try:
+            self.process.wait(LONGEST)
+        finally:
+            self.process.kill()
+            self.process.wait()
+        assert gone(everyone, seconds=LONGEST) == []
+
+
+@pytest.fixture(scope="module")
+def driver(tmp_path_factory: pytest.TempPathFactory) -> Generator[Callable[[], Driver]]:
+    """A driver that lives: another one if the last was killed."""
+    started: list[Driver] = []
+
+    def living() -> Driver:
+        if not started or started[-1].process.poll() is not None:
+            started.append(Driver(tmp_path_factory.mktemp("driver")))
+        return started[-1]
+
+    yield living
+    for each in started:
+        each.stop()
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Ten rows each of 400 people in four files; some cells hold many rows."""
+    generator = np.random.default_rng(1)
+    folder = tmp_path_factory.mktemp("data")
+    for number in range(4):
+        columns = {name: np.minimum(generator.geometric(0.005, 1_000) - 1, 999) for name in ("x", "y")}
+        person = generator.integers(0, 400, 1_000)
+        pq.write_table(pa.table({**columns, "person": person}), folder / f"{number}.parquet")
+    return str(folder)
+
+
+class Publication:
+    """What a publication is told, and what is there when it is over."""
+
+    def __init__(self, data: str, folder: Path) -> None:
+        self.folder, self.notes = folder / "released", folder / "notes"
+        self.folder.mkdir()
+        self.ledger = ht.Ledger.create(folder / "ledger", epsilon=2, about="people")
+        self.output = self.folder / "release.parquet"
+        settings = {
+            "domain": DOMAIN,
+            "epsilon": 1,
+            "summary": SUMMARY,
+            "output": self.output,
+            "ledger": folder / "ledger",
+        }
+        self.asked = {"data": data, "settings": settings, "folder": self.notes}
+
+    def attempts(self, slice_: int) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+        """Return what each attempt drew from a slice: cells in order, and their noisy counts."""
+        drawn = [np.load(path) for path in self.notes.glob(f"draw-{slice_}-*.npz")]
+        orders = [np.argsort(each["keys"]) for each in drawn]
+        return [
+            (each["keys"][order], each["counts"][order]) for each, order in zip(drawn, orders, strict=True)
+        ]
+
+    def check(self, driver: Driver) -> None:
+        """One attempt's draw of every slice is published, and nothing else is anywhere."""
+        table = pq.read_table(self.output)
+        codes = np.stack([table[name].to_numpy() for name in ("x", "y")], axis=1)
+        keys, counts = DOMAIN.space.pack(codes)[0].view(np.int64), table["count"].to_numpy()
+        assert (np.diff(keys) > 0).all()  # each cell once, in order
+        slices = {int(path.name.split("-")[1]) for path in self.notes.glob("draw-*.npz")}
+        assert slices == set(range(len(slices)))
+        assert len(slices) > 4
+        end = 0
+        for number in range(len(slices)):
+            published = []
+            for drawn_keys, drawn_counts in self.attempts(number):
+                assert drawn_keys.size > 50  # so that no two attempts draw the same
+                rows = slice(end, end + drawn_keys.size)
+                if np.array_equal(keys[rows], drawn_keys) and np.array_equal(counts[rows], drawn_counts):
+                    published.append(rows)
+            assert len(published) == 1
+            end = published[0].stop
+        assert end == keys.size
+
+        assert ht.open(self.output).epsilon == 1
+        (entry,) = self.ledger.entries()
+        assert (entry.epsilon, entry.digest) == (1, sha256(self.output.read_bytes()).hexdigest())
+        assert os.listdir(self.folder) == [self.output.name]
+        assert driver.left_behind() == []
+
+
+@pytest.fixture
+def publication(data: str, tmp_path: Path) -> Publication:
+    return Publication(data, tmp_path)
+
+
+def test_executors_that_die_while_they_read_and_count(
+    driver: Callable[[], Driver], publication: Publication
+) -> None:
+    deaths = [Death("read", None, "after"), Death("count", 3, "before")]
+
+    driver().do("publish", deaths=deaths, **publication.asked)
+
+    assert len(list(publication.notes.glob("death-*"))) == 2
+    assert len(list(publication.notes.glob("count-3-*.npz"))) > 1
+    publication.check(driver())
+
+
+def test_executors_that_die_while_they_draw(driver: Callable[[], Driver], publication: Publication) -> None:
+    deaths = [Death("draw", 2, "before"), Death("draw", 5, "after")]
+
+    driver().do("publish", deaths=deaths, **publication.asked)
+
+    assert len(publication.attempts(2)) > 1
+    assert len(publication.attempts(5)) > 1
+    publication.check(driver())
+
+
+def test_executors_that_die_between_the_charge_and_the_draw(
+    driver: Callable[[], Driver], publication: Publication
+) -> None:
+    found = driver().do("publish", kill_when="charged", **publication.asked)
+
+    assert found == {"drawn": 0, "killed": 2}
+    assert len(list(publication.notes.glob("count-0-*.npz"))) > 1  # counts were lost, and counted again
+    publication.check(driver())
+
+
+def test_executors_that_die_when_candidates_are_read(
+    driver: Callable[[], Driver], publication: Publication
+) -> None:
+    found = driver().do("publish", kill_when="staged", **publication.asked)
+
+    assert found["killed"] == 2
+    assert len(list(publication.notes.glob("draw-*.npz"))) == found["drawn"]  # nothing was drawn again
+    publication.check(driver())
+
+
+def test_two_attempts_at_the_same_time(driver: Callable[[], Driver], publication: Publication) -> None:
+    driver().do("publish", slow=4, **publication.asked)
+
+    assert len(publication.attempts(4)) > 1
+    publication.check(driver())
+
+
+def local(data: str, *, unit: ht.Unit | None, seed: int) -> SparseTable:
+    """Count on one machine."""
+    with counted_rows(data, domain=DOMAIN, measure=Measure(unit=unit), entropy=Replay(seed)) as counted:
+        return counted.table()
+
+
+def test_lost_counts_are_counted_again_with_the_same_choice_of_rows(
+    driver: Callable[[], Driver], data: str, tmp_path: Path
+) -> None:
+    rows, units = driver().do(
+        "count_again", data=data, domain=DOMAIN, units=[None, UNIT], folder=tmp_path / "notes"
+    )
+
+    for unit, tables in ((None, rows), (UNIT, units)):
+        expected = local(data, unit=unit, seed=7)
+        for keys, counts in tables:
+            np.testing.assert_array_equal(keys, expected.keys)
+            np.testing.assert_array_equal(counts, expected.counts)
+    # Both were counted twice, from rows that were read and bounded twice.
+    names = [path.name.rpartition("-")[0] for path in (tmp_path / "notes").glob("*.npz")]
+    assert names.count("count-0") > 3
+    assert names.count("read-None") > 12
+    assert names.count("bound-None") > 1
+    # Another salt would have chosen others.
+    assert not np.array_equal(local(data, unit=UNIT, seed=8).keys, local(data, unit=UNIT, seed=7).keys)
+    assert driver().left_behind() == []
+
+
+def test_no_two_tasks_draw_the_same_bits(driver: Callable[[], Driver], tmp_path: Path) -> None:
+    processes, words = driver().do("draw_many", tasks=24, folder=tmp_path / "notes")
+
+    assert len(set(processes)) < 24  # some tasks followed each other in one process
+    assert words.size == (24 + 6) * 12  # six first attempts failed
+    assert np.unique(words).size == words.size
+
+
+def test_a_driver_that_dies_leaves_a_charge_and_nothing_else(
+    driver: Callable[[], Driver], publication: Publication, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    killed = driver()
+    everyone = descendants(killed.process.pid)
+    deaths = [Death("draw", 4, "before", who=killed.process.pid)]
+
+    with pytest.raises(EOFError):
+        killed.do("publish", deaths=deaths, **publication.asked)
+
+    assert gone([killed.process.pid, *everyone], seconds=LONGEST) == []
+    (entry,) = publication.ledger.entries()
+    assert (entry.state, entry.epsilon) == ("unfinished", 1)
+    assert os.listdir(publication.folder) == []
+    assert killed.left_behind()
+    # The next start removes what was left, in the folder for temporary files that the driver had.
+    monkeypatch.setattr(tempfile, "tempdir", str(killed.temporary))
+    ht.publish(publication.asked["data"], **publication.asked["settings"])
+    assert killed.left_behind() == []
+    assert [entry.state for entry in publication.ledger.entries()] == ["unfinished", "finished"]
