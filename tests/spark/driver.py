@@ -1,6 +1,6 @@
 """A driver of Spark with two executors, real processes each, that does what tests ask of it and may die.
 
-    python -m tests.spark.driver FOLDER CONNECTION
+python -m tests.spark.driver FOLDER CONNECTION
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import os
 import shutil
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from multiprocessing.connection import Connection
@@ -19,6 +19,7 @@ from unittest.mock import patch
 
 import numpy as np
 import pyspark
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 import hushtable as ht
@@ -53,6 +54,7 @@ def session_in(folder: Path) -> SparkSession:
     (folder / "java/bin/java").write_text(JAVA.format(python=sys.executable, java=str(java)))
     (folder / "java/bin/java").chmod(0o700)
     (folder / "scratch").mkdir()
+    # The quick compiler alone: executors are killed before what the other one makes is worth its time.
     quick = f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Djava.io.tmpdir={folder / 'scratch'}"
     builder = SparkSession.builder.master("local-cluster[2,1,512]").config(
         map={
@@ -69,6 +71,8 @@ def session_in(folder: Path) -> SparkSession:
             "spark.speculation": "true",
             "spark.speculation.minTaskRuntime": "2s",
             "spark.speculation.quantile": "0.5",
+            "spark.sql.codegen.factoryMode": "NO_CODEGEN",  # as above: there is little to do
+            "spark.sql.codegen.wholeStage": "false",
             "spark.sql.files.minPartitionNum": "4",
             "spark.sql.shuffle.partitions": "4",
             "spark.sql.warehouse.dir": str(folder / "warehouse"),
@@ -100,30 +104,35 @@ def publish(
     folder: Path,
     deaths: Sequence[Death] = (),
     slow: int | None = None,
-    kill_when: str = "",
-) -> dict[str, Any]:
-    """Publish; the driver kills all executors when the ledger is charged, or while it reads candidates."""
-    found: dict[str, Any] = {"killed": 0}
+    kills: Mapping[str, int] | None = None,
+    checkpoints: str | None = None,
+) -> dict[str, int]:
+    """Publish; the driver kills so many executors when it has "charged" the ledger, or while it reads what is
+    "staged". Return how many draws there were at both moments.
+    """
+    found: dict[str, int] = {}
 
-    def kill() -> None:
-        found["drawn"] = len(list(folder.glob("draw-*.npz")))
-        found["killed"] = kill_executors()
+    def passed(moment: str) -> None:
+        found[moment] = len(list(folder.glob("draw-*.npz")))
+        if kills and moment in kills:
+            assert len(kill_executors(most=kills[moment])) == kills[moment]
 
     def charge(ledger: ht.Ledger, *given: Any, real: Any = ht.Ledger.charge, **named: Any) -> int:
         number: int = real(ledger, *given, **named)
-        if kill_when == "charged":
-            kill()
+        passed("charged")
         return number
 
     def groups(sizes: Sequence[int], real: Any = counting._groups) -> Iterator[tuple[int, int]]:
         for number, group in enumerate(real(sizes)):
-            if number == 1 and kill_when == "staged":
-                kill()
+            if number == 1:
+                passed("staged")
             yield group
 
     with watched(Watch(folder, tuple(deaths), slow)) as stack:
         stack.enter_context(patch.object(ht.Ledger, "charge", charge))
         stack.enter_context(patch.object(counting, "_groups", groups))
+        if checkpoints is not None:
+            stack.enter_context(patch.object(SparkContext, "getCheckpointDir", lambda _: checkpoints))
         ht.publish(session.read.parquet(data), **settings)
     return found
 
@@ -142,7 +151,7 @@ def count_again(
             for unit in units
         ]
         before = [table() for table in tables]
-        assert kill_executors()
+        assert len(kill_executors(most=2)) == 2
         after = [table() for table in tables]
     return [[(table.keys, table.counts) for table in pair] for pair in zip(before, after, strict=True)]
 

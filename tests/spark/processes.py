@@ -47,13 +47,13 @@ def own_executor() -> int:
     return process
 
 
-def kill_executors() -> int:
-    """Kill all executors of this driver; return how many there were."""
-    executors = [process for process in descendants(os.getpid()) if is_executor(process)]
+def kill_executors(*, most: int) -> list[int]:
+    """Kill some executors of this driver, and return which."""
+    executors = [process for process in descendants(os.getpid()) if is_executor(process)][:most]
     for process in executors:
         os.kill(process, signal.SIGKILL)
     gone(executors, seconds=30)
-    return len(executors)
+    return executors
 
 
 def gone(processes: Iterable[int], *, seconds: float) -> list[int]:

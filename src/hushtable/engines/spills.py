@@ -50,8 +50,8 @@ def sweep(parent: Path) -> None:
                 _remove(path.with_suffix(""), lock)
             finally:
                 os.close(lock)
-    # A folder is made after its lock, and removed before it. Where there is none, whoever worked for the owner
-    # wrote once more when both were gone.
+    # A folder is made after its lock and removed before it. One without a lock came back: somebody who worked
+    # for its owner had not heard of the end.
     for path in parent.glob(f"{_PREFIX}*"):
         if path.suffix != _LOCK and not path.with_suffix(_LOCK).exists():
             shutil.rmtree(path, ignore_errors=True)
