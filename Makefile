@@ -99,7 +99,7 @@ endef
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo demo-laws test test-spark test-long test-spark-long java bench paper lint format constraints clean
+.PHONY: help demo demo-laws test test-spark test-long test-spark-long java bench bench-spark paper lint format constraints clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -129,6 +129,9 @@ java:
 
 bench: $(STAMP) ## measure against the bars of the design and print the table (ARGS=noise selects)
 	@$(BIN)/python -m benchmarks $(ARGS)
+
+bench-spark: $(STAMP_SPARK) ## measure publishing on Spark against Spark's own GROUP BY
+	@$(BIN_SPARK)/python -m benchmarks spark
 
 paper: $(STAMP) ## run the paper's experiments again (QUICK=1: minutes, into paper/quick; ARGS=ranges selects)
 	@$(BIN)/python -m paper $(if $(QUICK),--quick) $(ARGS)

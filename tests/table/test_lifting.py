@@ -14,7 +14,7 @@ import hushtable as ht
 from hushtable.structures.nodes import NodeSpace, nodes_over
 from hushtable.structures.settings import Lifted
 from hushtable.table import lifting
-from hushtable.table.lifting import lifted
+from hushtable.table.lifting import Block, block_levels, lifted, lifted_above, lifted_block
 from hushtable.table.slices import Slice
 from tests.harness.statistics import tries
 from tests.structures.naive import Cell, naive_values
@@ -156,3 +156,51 @@ def test_slices_tell_nothing() -> None:
 
     assert "918273" not in repr(part)
     assert "31" not in repr(part)
+
+
+@st.composite
+def blocked_worlds(draw: st.DrawFn) -> tuple[Lifted, int, dict[Cell, int], list[Block]]:
+    """A line with counts, cut into blocks by halving some of them."""
+    cells = draw(st.integers(1, 40))
+    amounts = st.sampled_from([1, 2, 3, -1, -2]) | st.sampled_from([MOST, -MOST, 7])
+    places: st.SearchStrategy[Cell] = st.tuples(st.integers(0, cells - 1))
+    counts = draw(st.dictionaries(places, amounts, max_size=12))
+    waiting, found = [Block(0, (cells - 1).bit_length())], []
+    while waiting:
+        block = waiting.pop()
+        if not block.shift or not draw(st.booleans()):
+            found.append(block)
+            continue
+        half = block.shift - 1
+        halves = [Block(block.start + (1 << half), half), Block(block.start, half)]
+        waiting += [each for each in halves if each.start < cells]
+    structures: list[Lifted] = [ht.Dyadic(), ht.Haar()]
+    return draw(st.sampled_from(structures)), cells, counts, found
+
+
+@settings(max_examples=tries(200))
+@given(blocked_worlds())
+def test_blocks_and_what_is_above_them_are_the_whole_tree(
+    world: tuple[Lifted, int, dict[Cell, int], list[Block]],
+) -> None:
+    structure, cells, counts, blocks = world
+    nodes = nodes_over(structure, (cells,), places=(0,))
+    tree, parts, sums = nodes.axes[0].tree, [], []
+    for block in blocks:
+        own = sorted(
+            (cell, count) for (cell,), count in counts.items() if 0 <= cell - block.start < 1 << block.shift
+        )
+        keys = np.array([[cell for cell, _ in own]], dtype=np.uint64)
+        sums.append(sum(count for _, count in own))
+        made = lifted_block(tree, block, (keys, np.array([count for _, count in own], dtype=np.int64)))
+        ranges = [range(part.start[0], part.start[0] + part.bounds[0]) for part in made]
+        assert ranges == list(block_levels(tree, block).values())
+        parts += made
+    parts += lifted_above(tree, blocks, sums)
+    parts.sort(key=lambda part: part.start)
+    found = listed(parts, nodes)
+    expected = {node: min(max(sum_, -MOST), MOST) for node, sum_ in naive_values(counts, nodes).items()}
+
+    assert {node: value for node, value in found.items() if value} == {
+        node: value for node, value in expected.items() if value
+    }

@@ -32,9 +32,7 @@ def check_on_spark(structure: Structure) -> None:
         return
     names = {Tree: "a pruned tree", Dyadic: "a consistent tree", CountSketch: "a sketch", Marginals: "a cube"}
     name = next((name for kind, name in names.items() if isinstance(structure, kind)), "a tree over two axes")
-    hint = (
-        "Take ht.Dyadic(), ht.Haar() or cells; or publish from files, on one machine."
-    )
+    hint = "Take ht.Dyadic(), ht.Haar() or cells; or publish from files, on one machine."
     raise BadChoice(f"{name} is not drawn on Spark, whose workers hold a part of the cells each", hint)
 
 

@@ -23,12 +23,7 @@ _ROOM = 1 << 20  # candidates that are held whatever the size
 
 def finish(parts: Iterable[Candidates]) -> Candidates:
     """Return the candidates of all slices."""
-    every = list(parts)
-    return Candidates(
-        np.concatenate([part.keys for part in every], axis=1),
-        np.concatenate([part.counts for part in every]),
-        np.concatenate([part.bands for part in every]),
-    )
+    return Candidates.joined(list(parts))
 
 
 def finish_largest(

@@ -14,6 +14,7 @@ Source: Cormode, Procopiuc, Srivastava, Tran, section 3, the theorem on dyadic r
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple, TypeAlias
@@ -25,7 +26,7 @@ from hushtable.domain.keys import Keys, KeySpace, no_keys, repeats, sorting_orde
 from hushtable.structures.lines import Line
 from hushtable.structures.nodes import NodeSpace
 from hushtable.structures.trees import DyadicTree, HaarTree
-from hushtable.table.slices import Cells, Slice
+from hushtable.table.slices import Cells, Slice, same
 from hushtable.table.sparse import LARGEST_COUNT, SparseTable
 
 _SLICE = 1 << 18  # nodes of a slice: what a draw touches stays small, and a thread is worth its start
@@ -184,6 +185,54 @@ def _numbers(cells: NDArray[np.uint64], shift: int, offset: int) -> NDArray[np.u
     return numbers
 
 
+class Block(NamedTuple):
+    """The 2^shift cells of a line from `start` on: a node of so many or fewer lies in it, or outside."""
+
+    start: int
+    shift: int
+
+
+def block_levels(tree: DyadicTree | HaarTree, block: Block) -> dict[int, range]:
+    """Return the numbers of the nodes within a block, by their levels."""
+    found = {}
+    for depth, (offset, width, count) in enumerate(zip(tree.offsets, tree.widths, tree.counts, strict=True)):
+        shift = width.bit_length() - 1
+        first = block.start >> shift
+        last = min(first + (1 << block.shift >> shift), count)
+        if shift <= block.shift and first < last:
+            found[depth] = range(offset + first, offset + last)
+    return found
+
+
+def lifted_block(tree: DyadicTree | HaarTree, block: Block, cells: Cells) -> list[Slice]:
+    """Return the nodes within a block in slices, one for each level of `block_levels`, by its cells."""
+    keys, counts = cells
+    runs = _runs(tree, _rows(keys, roomy(counts)))
+    return [
+        Slice((numbers.start,), (len(numbers),), runs[depth].size, partial(_loaded, [runs[depth]]))
+        for depth, numbers in block_levels(tree, block).items()
+    ]
+
+
+def lifted_above(tree: DyadicTree | HaarTree, blocks: Sequence[Block], sums: Sequence[int]) -> list[Slice]:
+    """Return the nodes that are larger than the blocks in them, in slices; all of them are listed.
+
+    Blocks cover the line, in order; `sums` are those of their cells.
+    """
+    starts = np.array([block.start for block in blocks], dtype=np.uint64)
+    shifts = np.array([block.shift for block in blocks])
+    slices = []
+    for run in _runs(tree, _rows(starts[np.newaxis], np.array(sums, dtype=object))):
+        numbers, values = run.load()
+        larger = _numbers(np.unique(starts[shifts < run.shift]), run.shift, run.offset)
+        keep = np.flatnonzero(np.isin(numbers, larger))
+        for part in np.split(keep, np.flatnonzero(np.diff(numbers[keep]) > 1) + 1):
+            if part.size:
+                cells = numbers[part][np.newaxis], values[part]
+                slices.append(Slice((int(cells[0][0, 0]),), (part.size,), part.size, partial(same, cells)))
+    return slices
+
+
 def _crossed_slices(table: SparseTable, nodes: NodeSpace) -> list[Slice]:
     """Return the nodes of two axes: each node of the first, with the nodes of the second over its cells."""
     first, second = nodes.axes
@@ -239,12 +288,18 @@ def _crossed(nodes: NodeSpace, rows: _Rows) -> Cells:
 
 def _in_line(table: SparseTable, line: Line) -> tuple[Keys, Sums]:
     """Return the occupied cells by their places in a line, ascending, and their counts."""
-    sums = roomy(table.counts)
-    if line.places == tuple(range(len(table.shape))):
-        return table.keys, sums  # a line has at most 2^60 cells: their keys are one word, in its order
-    positions = line.positions(table.space.unpack(table.keys)).astype(np.uint64)[np.newaxis]
+    positions, sums = positions_of(table.keys, table.space, line), roomy(table.counts)
+    if positions is table.keys:
+        return positions, sums
     order = sorting_order(positions)
     return positions.take(order, axis=1), sums[order]
+
+
+def positions_of(keys: Keys, space: KeySpace, line: Line) -> Keys:
+    """Return the places in a line of the cells of keys, as keys of one word."""
+    if line.places == tuple(range(len(space.shape))):
+        return keys  # a line has at most 2^60 cells: their keys are one word, in its order
+    return line.positions(space.unpack(keys)).astype(np.uint64)[np.newaxis]
 
 
 def roomy(counts: NDArray[np.int64]) -> Sums:

@@ -62,6 +62,15 @@ class Candidates(NamedTuple):
     counts: NDArray[np.int64]
     bands: NDArray[np.int8]
 
+    @classmethod
+    def joined(cls, parts: Sequence[Candidates]) -> Candidates:
+        """Return those of several slices."""
+        return cls(
+            np.concatenate([part.keys for part in parts], axis=1),
+            np.concatenate([part.counts for part in parts]),
+            np.concatenate([part.bands for part in parts]),
+        )
+
     def only(self, rows: NDArray[np.intp]) -> Candidates:
         """Return the chosen ones."""
         return Candidates(self.keys.take(rows, axis=1), self.counts[rows], self.bands[rows])
@@ -134,10 +143,10 @@ def split(table: SparseTable, *, parts: int) -> list[Slice]:
         end = int(np.searchsorted(first, np.uint64(high - 1), side="right"))
         cells = (table.keys[:, begin:end], table.counts[begin:end])
         start = (low, *(0,) * len(bounds[1:]))
-        slices.append(Slice(start, (high - low, *bounds[1:]), end - begin, partial(_same, cells)))
+        slices.append(Slice(start, (high - low, *bounds[1:]), end - begin, partial(same, cells)))
     return slices
 
 
-def _same(cells: Cells) -> Cells:
+def same(cells: Cells) -> Cells:
     """Return cells that are in memory already."""
     return cells

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
-from math import prod
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,13 +29,14 @@ from hushtable.engines.keying import drawn_salt
 from hushtable.engines.rows import words_of
 from hushtable.engines.sources import check_names
 from hushtable.engines.spark.blocks import SCHEMA, candidates_in, heard, keys_in, rows_in
-from hushtable.engines.spark.cutting import boxes_over, starts_of, target_of
+from hushtable.engines.spark.cutting import blocks_over, boxes_over, target_of
 from hushtable.engines.spark.jobs import at_work, ran
 from hushtable.engines.spark.staging import staging_folder
 from hushtable.engines.spark.tasks import (
     DROPPED,
     MEMORY,
-    Box,
+    CellCut,
+    NodeCut,
     Reading,
     bound_units,
     cells_in,
@@ -49,11 +50,13 @@ from hushtable.engines.spark.tasks import (
     unit_columns,
 )
 from hushtable.engines.spark.tasks import check as check_reading
-from hushtable.errors import BadData, BadQuery, HushtableError
+from hushtable.errors import BadData, BadQuery, HushtableError, InternalError
 from hushtable.noise import BitSource
 from hushtable.structures.nodes import NodeSpace
+from hushtable.structures.trees import DyadicTree, HaarTree
+from hushtable.table.lifting import lifted_above
 from hushtable.table.progress import Progress, unheard
-from hushtable.table.slices import Candidates, Slices, Task
+from hushtable.table.slices import Candidates, Slices, SlicesHere, Task
 from hushtable.table.sparse import SparseTable
 
 if TYPE_CHECKING:
@@ -64,36 +67,52 @@ _READ_AT_ONCE = 1 << 21  # candidates that come to the driver together
 
 @dataclass(frozen=True, eq=False)
 class SlicesOnSpark:
-    """Counted slices on workers."""
+    """Counted slices on workers, and few that the driver has: nodes of a tree `above` what workers hold."""
 
     spark: SparkSession
     counted: DataFrame
-    boxes: Sequence[Box]
+    cut: CellCut | NodeCut
+    occupied: Sequence[Sequence[int]]  # cells or nodes, of each slice of each box or block
+    above: SlicesHere
     staging: str
     progress: Progress
 
     @property
+    def words(self) -> int:
+        """How many words the keys of candidates have: the number of a node is one."""
+        return len(self.cut.starts)
+
+    @property
     def cells_empty(self) -> Sequence[int]:
-        """How many cells of each slice hold nothing."""
-        return [prod(box.bounds) - box.cells_occupied for box in self.boxes]
+        """How many cells or nodes of each slice hold nothing."""
+        elsewhere = [
+            size - taken
+            for number, counts in enumerate(self.occupied)
+            for size, taken in zip(self.cut.sizes(number), counts, strict=True)
+        ]
+        return [*self.above.cells_empty, *elsewhere]
 
     def map_slices(
         self, task: Task, accepted: Sequence[Sequence[int]], entropy: BitSource
     ) -> Iterator[Candidates]:
-        """Yield what the task draws from each slice, in their order."""
-        work = partial(draw_slices, task, self.boxes, accepted)
+        """Yield what the task draws from slices: those above, then those of each box or block together."""
+        here = len(self.above.parts)
+        ends = list(accumulate((len(counts) for counts in self.occupied), initial=here))
+        dealt = [accepted[begin:end] for begin, end in pairwise(ends)]
+        yield from self.above.map_slices(task, accepted[:here], entropy)
         self.progress("Drawing", 0.0)
+        work = partial(draw_slices, task, self.cut, self.occupied, dealt)
         drawn = self.counted.mapInArrow(partial(silent, work), SCHEMA)
         # Drawn by this job and never again: what follows reads the files.
         ran(lambda: drawn.write.option("compression", "none").parquet(self.staging))
         written = ran(lambda: self.spark.read.schema(SCHEMA).parquet(self.staging))
         sizes = {row["slice"]: row["size"] for row in _heard(written, "slice", "size")}
-        for first, last in _groups([sizes[number] for number in range(len(self.boxes))]):
+        for first, last in _groups([sizes[number] for number in range(len(dealt))]):
             some = written.where(f"slice BETWEEN {first} AND {last}")
-            found = {row["slice"]: row for row in rows_in(ran(some.toArrow).combine_chunks().to_batches())}
+            found = {row["slice"]: row for row in rows_in(ran(some.toArrow).to_batches())}
             for number in range(first, last + 1):
-                yield candidates_in(found.pop(number), len(self.boxes[0].start))
-            self.progress("Drawing", (last + 1) / len(self.boxes))
+                yield candidates_in(found.pop(number), self.words)
+            self.progress("Drawing", (last + 1) / len(dealt))
 
 
 def _groups(sizes: Sequence[int]) -> Iterator[tuple[int, int]]:
@@ -127,8 +146,10 @@ class CountedOnSpark:
         return self.sums
 
     def lifted(self, nodes: NodeSpace) -> Slices:
-        """Return the sums of cells that the nodes of a tree hold."""
-        raise NotImplementedError
+        """Return the sums of cells that the nodes of a tree hold: those that were announced."""
+        if not isinstance(self.slices.cut, NodeCut) or repr(self.slices.cut.tree) != repr(nodes.axes[0].tree):
+            raise InternalError("a tree was lifted that the workers had not cut their cells for")
+        return self.slices
 
     def __repr__(self) -> str:
         return f"CountedOnSpark(shape={self.space.shape}, counts=<private>)"
@@ -155,7 +176,8 @@ def counted_on_spark(
         fact = "a query over whole tables is not run by workers, who see a part of the rows each"
         raise BadQuery(fact, "Prepare the rows with Spark itself, and pass that DataFrame without a query.")
     room = MEMORY if memory is None else as_bytes(memory)
-    reading = Reading(domain, measure, where, query, room)
+    tree, line = (None, None) if nodes is None else (nodes.axes[0].tree, nodes.axes[0].line)
+    reading = Reading(domain, measure, where, query, room, line)
     rows = _columns(frame, reading)
     check_reading(reading, ran(rows.limit(0).toArrow))
     with ExitStack() as stack:
@@ -164,21 +186,24 @@ def counted_on_spark(
         progress("Reading", 0.0)
         runs = _runs(rows, reading, entropy)
         found = _kept(runs, stack, "size", "sample")
-        boxes = _boxes(domain.space, found, drawn, workers=spark.sparkContext.defaultParallelism)
+        cut = _cut(reading.space, tree, found, drawn, workers=spark.sparkContext.defaultParallelism)
         progress("Counting", 0.0)
-        pieces = runs.mapInArrow(partial(silent, partial(deal_runs, starts_of(boxes))), SCHEMA)
-        every = pieces.unionAll(_one_for_each(spark, len(boxes)))
-        counted = every.repartitionById(len(boxes), "slice").mapInArrow(
-            partial(silent, partial(count_slices, reading.words)), SCHEMA
+        slices = cut.starts.shape[1]
+        pieces = runs.mapInArrow(partial(silent, partial(deal_runs, cut.starts)), SCHEMA)
+        every = pieces.unionAll(_one_for_each(spark, slices))
+        counted = every.repartitionById(slices, "slice").mapInArrow(
+            partial(silent, partial(count_slices, cut)), SCHEMA
         )
-        facts = _kept(counted, stack, "slice", "size", "total")
-        occupied = {row["slice"]: row["size"] for row in facts}
-        boxes = [box._replace(cells_occupied=occupied[number]) for number, box in enumerate(boxes)]
+        facts = _kept(counted, stack, "slice", "total", "occupied")
+        facts.sort(key=lambda row: int(row["slice"]))
+        sums = [int(row["total"]) for row in facts]
+        occupied = [np.frombuffer(row["occupied"], dtype=np.int64).tolist() for row in facts]
+        above = lifted_above(cut.tree, cut.blocks, sums) if isinstance(cut, NodeCut) else []
         yield CountedOnSpark(
-            domain.space,
-            SlicesOnSpark(spark, counted, boxes, staging, progress),
+            reading.space,
+            SlicesOnSpark(spark, counted, cut, occupied, SlicesHere(above), staging, progress),
             dropped=any(row["told"] is not None for row in found),
-            sums=sum(int(row["total"]) for row in facts),
+            sums=sum(sums),
         )
 
 
@@ -187,6 +212,8 @@ def session_of(frame: DataFrame) -> SparkSession:
     if ".connect." in type(frame).__module__:
         fact = "this DataFrame belongs to a session of Spark Connect, which shows no files of its workers"
         raise BadData(fact, "Publish from a program that runs on the cluster, as by spark-submit.")
+    if frame.isStreaming:
+        raise BadData("this DataFrame is a stream, which has no end", "Publish what it has written so far.")
     return frame.sparkSession
 
 
@@ -212,24 +239,23 @@ def _runs(rows: DataFrame, reading: Reading, entropy: BitSource) -> DataFrame:
     return rows.mapInArrow(keyed, schema).repartition("unit").mapInArrow(partial(silent, bounded), SCHEMA)
 
 
-def _boxes(space: KeySpace, runs: Sequence[Any], drawn: float, *, workers: int) -> list[Box]:
-    """Cut the domain into slices, by what the runs tell of their keys."""
+def _cut(
+    space: KeySpace, tree: DyadicTree | HaarTree | None, runs: Sequence[Any], drawn: float, *, workers: int
+) -> CellCut | NodeCut:
+    """Cut the domain, or the line of a tree, by what the runs tell of their keys."""
     words, runs = len(space.bounds), [run for run in runs if run["size"]]
     samples = [keys_in(run["sample"], words) for run in runs]
-    weights = [
+    each = [
         np.full(sample.shape[1], run["size"] / sample.shape[1])
         for run, sample in zip(runs, samples, strict=True)
     ]
     keys = np.concatenate([no_keys(words), *samples], axis=1)
     order = sorting_order(keys)
-    work = sum(run["size"] for run in runs) + drawn
-    return boxes_over(
-        space.bounds,
-        keys.take(order, axis=1),
-        np.concatenate([np.zeros(0), *weights])[order],
-        drawn=drawn,
-        target=target_of(work, workers=workers),
-    )
+    sample, weights = keys.take(order, axis=1), np.concatenate([np.zeros(0), *each])[order]
+    target = target_of(sum(run["size"] for run in runs) + drawn, workers=workers)
+    if tree is None:
+        return CellCut(boxes_over(space.bounds, sample, weights, drawn=drawn, target=target))
+    return NodeCut(tree, blocks_over(space.cells_total, sample, weights, drawn=drawn, target=target))
 
 
 def _one_for_each(spark: SparkSession, slices: int) -> DataFrame:

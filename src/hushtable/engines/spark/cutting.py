@@ -2,9 +2,11 @@
 
 The work of a slice is its rows and the empty cells that will be drawn from it, which lie evenly. Slices are
 cut along the first word of keys. Where one value of it holds too much, it is cut along the next word, and so
-on: the slices are boxes, one after the other in the order of keys.
+on: the slices are boxes, one after the other in the order of keys. A line of cells under a tree is halved
+instead, again and again where there is too much work.
 
-Promise: the boxes cover the domain once, in order. Where they are cut does not change any law, so floats do.
+Promise: boxes cover the domain once, in order, and blocks the line. Where cuts lie does not change any law,
+so floats do for finding them.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from numpy.typing import NDArray
 
 from hushtable.domain.keys import Keys
 from hushtable.engines.spark.tasks import Box
+from hushtable.table.lifting import Block
 
 _LEAST, _MOST = 1 << 16, 1 << 20  # work of a slice: worth a task's start, and little enough for its memory
 
@@ -89,6 +92,22 @@ def _edges(
     return sorted(edge for edge in edges if 0 < edge < bound)
 
 
-def starts_of(boxes: Sequence[Box]) -> Keys:
-    """Return the first key of each box."""
-    return np.array([box.start for box in boxes], dtype=np.uint64).T.copy()
+def blocks_over(
+    cells: int, sample: Keys, weights: NDArray[np.float64], *, drawn: float, target: float
+) -> list[Block]:
+    """Cut a line into blocks with no more than `target` work, or of one cell."""
+    found: list[Block] = []
+    before = np.concatenate([[0.0], np.cumsum(weights)])
+    waiting = [Block(0, (cells - 1).bit_length())]
+    while waiting:
+        block = waiting.pop()
+        end = min(block.start + (1 << block.shift), cells)
+        first, last = np.searchsorted(sample[0], np.array([block.start, end], dtype=np.uint64))
+        work = before[last] - before[first] + drawn * ((end - block.start) / cells)
+        if work <= target or not block.shift:
+            found.append(block)
+            continue
+        half = block.shift - 1
+        halves = [Block(block.start, half), Block(block.start + (1 << half), half)]
+        waiting += [each for each in reversed(halves) if each.start < cells]
+    return found

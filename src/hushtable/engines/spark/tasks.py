@@ -13,12 +13,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from functools import partial
 from itertools import chain, pairwise
+from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from hushtable.domain.domain import Domain
-from hushtable.domain.keys import Keys, places_of
+from hushtable.domain.keys import Keys, KeySpace, places_of
 from hushtable.domain.measure import Measure, Unit
 from hushtable.engines.coding import broken_rules
 from hushtable.engines.keying import Keyed, KeyReader, keyed_rows
@@ -28,7 +29,10 @@ from hushtable.engines.runs import Rows, counted, exact_sum, sorted_rows
 from hushtable.engines.spark.blocks import blocks, keys_in, numbers_in, packed, rows_in, told
 from hushtable.errors import BadData, HushtableError
 from hushtable.noise import KeyStream
-from hushtable.table.slices import Cells, Slice, Task
+from hushtable.structures.lines import Line
+from hushtable.structures.trees import DyadicTree, HaarTree
+from hushtable.table.lifting import Block, block_levels, lifted_block, positions_of
+from hushtable.table.slices import Candidates, Cells, Slice, Task, same
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -49,6 +53,7 @@ class Reading(NamedTuple):
     where: str | None
     query: str | None
     memory: int
+    line: Line | None = None  # cells are known by their places in it
 
     @property
     def names(self) -> list[str]:
@@ -56,20 +61,70 @@ class Reading(NamedTuple):
         return [*(attribute.column for attribute in self.domain.attributes), *self.measure.columns]
 
     @property
+    def space(self) -> KeySpace:
+        """The cells of the domain, or of the line."""
+        return self.domain.space if self.line is None else KeySpace((self.line.cells,))
+
+    @property
     def words(self) -> int:
-        """How many words a key has."""
+        """How many words a key of the domain has."""
         return len(self.domain.space.bounds)
+
+    def run(self, rows: Rows) -> pa.RecordBatch:
+        """Return rows as a sorted run, with some of its keys for the driver to see."""
+        if self.line is not None:
+            rows = rows._replace(keys=positions_of(rows.keys, self.domain.space, self.line))
+        keys, amounts = sorted_rows(rows)
+        size = keys.shape[1]
+        sample = keys[:, np.arange(0, size, -(-size // _SAMPLED))]
+        columns = {"keys": packed(keys), "counts": packed(amounts), "sample": packed(sample)}
+        return blocks([{"size": size, **columns}])
 
 
 class Box(NamedTuple):
-    """Where a slice lies, and how many of its cells are occupied. Private."""
+    """The cells whose words lie from those of `start`, as many as `bounds` says of each."""
 
     start: tuple[int, ...]
     bounds: tuple[int, ...]
-    cells_occupied: int = 0
 
-    def __repr__(self) -> str:
-        return f"Box(start={self.start}, bounds={self.bounds}, counts=<private>)"
+
+class CellCut(NamedTuple):
+    """A domain that is cut into boxes: each is one slice of cells."""
+
+    boxes: Sequence[Box]
+
+    @property
+    def starts(self) -> Keys:
+        """The first key of each box."""
+        return np.array([box.start for box in self.boxes], dtype=np.uint64).T.copy()
+
+    def sizes(self, number: int) -> list[int]:
+        """Return how many cells the slices of a box have."""
+        return [prod(self.boxes[number].bounds)]
+
+    def slices(self, number: int, cells: Cells) -> list[Slice]:
+        """Return the slices of a box, by its cells."""
+        return [Slice(*self.boxes[number], cells[1].size, partial(same, cells))]
+
+
+class NodeCut(NamedTuple):
+    """A line that is cut into blocks: each has a slice of nodes for each level."""
+
+    tree: DyadicTree | HaarTree
+    blocks: Sequence[Block]
+
+    @property
+    def starts(self) -> Keys:
+        """The first cell of each block."""
+        return np.array([[block.start for block in self.blocks]], dtype=np.uint64)
+
+    def sizes(self, number: int) -> list[int]:
+        """Return how many nodes the slices of a block have."""
+        return [len(numbers) for numbers in block_levels(self.tree, self.blocks[number]).values()]
+
+    def slices(self, number: int, cells: Cells) -> list[Slice]:
+        """Return the slices of a block, by its cells."""
+        return lifted_block(self.tree, self.blocks[number], cells)
 
 
 def check(reading: Reading, rows: pa.Table) -> None:
@@ -103,7 +158,7 @@ def read_runs(reading: Reading, batches: Batches) -> Batches:
     """Yield sorted runs of the keys of rows."""
     reader = KeyReader(reading.words, broken_rules(reading.domain))
     for batch in _keyed(reading, reader, batches):
-        yield _run(reader.rows(batch))
+        yield reading.run(reader.rows(batch))
     if reader.dropped:
         yield told(DROPPED)
 
@@ -157,7 +212,7 @@ def bound_units(reading: Reading, unit: Unit, salt: str, batches: Batches) -> Ba
             keyed = Keyed(opened.sql, columns[:-2]).bounded(unit, salt=salt)
             with closing(keyed.batches(opened.connection, _RUN)) as found:
                 for batch in reader.kept(found):
-                    yield _run(reader.rows(batch))
+                    yield reading.run(reader.rows(batch))
     for each in heard:
         yield from (blocks([{"told": thing}]) for thing in each.to_pylist())
 
@@ -193,14 +248,6 @@ def _opened(reading: Reading, names: Sequence[str], batches: Batches) -> Iterato
         yield opened
 
 
-def _run(rows: Rows) -> pa.RecordBatch:
-    """Return rows as a sorted run, with some of its keys for the driver to see."""
-    keys, amounts = sorted_rows(rows)
-    size = keys.shape[1]
-    sample = keys[:, np.arange(0, size, -(-size // _SAMPLED))]
-    return blocks([{"size": size, "keys": packed(keys), "counts": packed(amounts), "sample": packed(sample)}])
-
-
 def deal_runs(starts: Keys, batches: Batches) -> Batches:
     """Yield the pieces of runs that lie in each slice; `starts` has the first key of each."""
     words = len(starts)
@@ -222,8 +269,9 @@ def deal_runs(starts: Keys, batches: Batches) -> Batches:
             )
 
 
-def count_slices(words: int, batches: Batches) -> Batches:
-    """Yield the counted cells of slices, of which all pieces are here."""
+def count_slices(cut: CellCut | NodeCut, batches: Batches) -> Batches:
+    """Yield the counted cells of boxes or blocks, of which all pieces are here."""
+    words = len(cut.starts)
     pieces: dict[int, list[Rows]] = {}
     for row in rows_in(batches):
         found = pieces.setdefault(row["slice"], [])
@@ -231,29 +279,39 @@ def count_slices(words: int, batches: Batches) -> Batches:
             found.append(Rows(keys_in(row["keys"], words), numbers_in(row["counts"])))
     for number in sorted(pieces):
         keys, counts = counted(pieces.pop(number), words)
-        total = str(exact_sum(counts))
-        row = {"slice": number, "size": counts.size, "keys": packed(keys), "counts": packed(counts)}
-        yield blocks([{**row, "total": total}])
+        occupied = [part.cells_occupied for part in cut.slices(number, (keys, counts))]
+        facts = {"total": str(exact_sum(counts)), "occupied": packed(np.array(occupied, dtype=np.int64))}
+        columns = {"keys": packed(keys), "counts": packed(counts)}
+        yield blocks([{"slice": number, "size": counts.size, **columns, **facts}])
 
 
 def draw_slices(
-    task: Task, boxes: Sequence[Box], accepted: Sequence[Sequence[int]], batches: Batches
+    task: Task,
+    cut: CellCut | NodeCut,
+    occupied: Sequence[Sequence[int]],
+    accepted: Sequence[Sequence[Sequence[int]]],
+    batches: Batches,
 ) -> Batches:
-    """Yield what a task draws from slices, each attempt from bits of its own."""
+    """Yield what a task draws from slices, each attempt from bits of its own.
+
+    For each slice of each box or block it is known how many cells are `occupied`, and how many of the empty
+    ones each band has `accepted`.
+    """
+    entropy = KeyStream()
     for row in rows_in(batches):
-        box = boxes[row["slice"]]
-        if row["size"] != box.cells_occupied:  # so many empty cells were drawn for
+        number = row["slice"]
+        parts = cut.slices(number, cells_in(row, len(cut.starts)))
+        if [part.cells_occupied for part in parts] != list(occupied[number]):
             fact = "the data changed while they were read"
             raise BadData(fact, "Publish from a table that stays as it is, such as a copy of it.")
-        load = partial(cells_in, row, len(box.start))
-        part = Slice(box.start, box.bounds, box.cells_occupied, load)
-        drawn = task(part, accepted[row["slice"]], KeyStream())
-        found = {"keys": packed(drawn.keys), "counts": packed(drawn.counts), "bands": packed(drawn.bands)}
-        yield blocks([{"slice": row["slice"], "size": drawn.counts.size, **found}])
+        drawn = [task(part, counts, entropy) for part, counts in zip(parts, accepted[number], strict=True)]
+        found = Candidates.joined(drawn)
+        columns = {"keys": packed(found.keys), "counts": packed(found.counts), "bands": packed(found.bands)}
+        yield blocks([{"slice": number, "size": found.counts.size, **columns}])
 
 
 def cells_in(row: dict[str, Any], words: int) -> Cells:
-    """Return the cells of a counted slice."""
+    """Return the cells of a counted box or block."""
     counts = numbers_in(row["counts"])
     assert counts is not None
     return keys_in(row["keys"], words), counts
