@@ -30,7 +30,7 @@ from hushtable.engines.rows import words_of
 from hushtable.engines.sources import check_names
 from hushtable.engines.spark.blocks import SCHEMA, candidates_in, heard, keys_in, rows_in
 from hushtable.engines.spark.cutting import blocks_over, boxes_over, target_of
-from hushtable.engines.spark.jobs import at_work, ran
+from hushtable.engines.spark.jobs import at_work, ran, undone
 from hushtable.engines.spark.staging import staging_folder
 from hushtable.engines.spark.tasks import (
     DROPPED,
@@ -181,8 +181,9 @@ def counted_on_spark(
     rows = _columns(frame, reading)
     check_reading(reading, ran(rows.limit(0).toArrow))
     with ExitStack() as stack:
-        stack.enter_context(at_work(spark))
+        # Removed last: when it goes, no job is at work that would write to it again.
         staging = stack.enter_context(staging_folder(spark))
+        stack.enter_context(at_work(spark))
         progress("Reading", 0.0)
         runs = _runs(rows, reading, entropy)
         found = _kept(runs, stack, "size", "sample")
@@ -273,7 +274,7 @@ def _kept(frame: DataFrame, stack: ExitStack, *names: str) -> list[Any]:
     from pyspark import StorageLevel
 
     frame.persist(StorageLevel.DISK_ONLY)
-    stack.callback(frame.unpersist)
+    stack.callback(undone, frame.unpersist)
     return _heard(frame, *names)
 
 

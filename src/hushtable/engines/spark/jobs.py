@@ -10,7 +10,8 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from hushtable.errors import BadData, HushtableError
@@ -30,11 +31,13 @@ _CAUSES = (
     (r"a task of hushtable stopped at (\w+)", "a task of hushtable failed on a worker"),
     (r"FileNotFoundException|FAILED_READ_FILE|PATH_NOT_FOUND", "a file of the data is gone or damaged"),
     (r"cancell?ed", "the job was cancelled"),
+    (r"Connection refused|Answer from Java side is empty|Java server", "the Java process of Spark is gone"),
 )
 _HINTS = {
     "a worker ran out of memory": "Give workers more memory, or fewer cores each.",
     "Spark ran out of memory": "Raise spark.executor.memory, or spark.driver.memory with a local master.",
     "a disk of Spark's temporary files is full": "Set spark.local.dir to a folder on a larger disk.",
+    "the Java process of Spark is gone": "Start a new session. Java's own log may say why it ended.",
     "workers lack hushtable": "Their Python must have hushtable[spark], of the driver's version of Python: "
     "see spark.archives and spark.pyspark.python.",
 }
@@ -49,9 +52,17 @@ def ran(action: Callable[[], _T]) -> _T:
         return action()
     except HushtableError:
         raise
-    except (PySparkException, Py4JError) as error:
+    except (PySparkException, Py4JError, ConnectionError) as error:
         instead = _replaced(str(error))
     raise instead
+
+
+def undone(action: Callable[[], object]) -> None:
+    """Take back something that was asked of Spark; where Spark is gone, so is that."""
+    from py4j.protocol import Py4JError
+
+    with suppress(Py4JError, ConnectionError):
+        action()
 
 
 def _replaced(text: str) -> BadData:
@@ -82,10 +93,10 @@ def at_work(spark: SparkSession) -> Iterator[None]:
         context.addJobTag(tag)
         yield
     except BaseException:
-        context.cancelJobsWithTag(tag)
+        undone(partial(context.cancelJobsWithTag, tag))
         raise
     finally:
-        context.removeJobTag(tag)
         context.pythonExec = python
+        undone(partial(context.removeJobTag, tag))
         for name, value in before.items():
-            spark.conf.set(name, value)
+            undone(partial(spark.conf.set, name, value))
