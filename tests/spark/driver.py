@@ -106,6 +106,7 @@ def publish(
     slow: int | None = None,
     kills: Mapping[str, int] | None = None,
     checkpoints: str | None = None,
+    twice: bool = False,
 ) -> dict[str, int]:
     """Publish; the driver kills so many executors when it has "charged" the ledger, or while it reads what is
     "staged". Return how many draws there were at both moments.
@@ -128,7 +129,7 @@ def publish(
                 passed("staged")
             yield group
 
-    with watched(Watch(folder, tuple(deaths), slow)) as stack:
+    with watched(Watch(folder, tuple(deaths), slow, twice)) as stack:
         stack.enter_context(patch.object(ht.Ledger, "charge", charge))
         stack.enter_context(patch.object(counting, "_groups", groups))
         if checkpoints is not None:
@@ -176,6 +177,8 @@ def answer(session: SparkSession, tests: Connection) -> None:
         found: Callable[..., Any] = globals()[case]
         try:
             tests.send(found(session, **asked))
+        except ht.HushtableError as error:
+            tests.send(error)
         except Exception:
             tests.send(RuntimeError(traceback.format_exc()))
 

@@ -43,6 +43,7 @@ class Watch(NamedTuple):
     folder: Path
     deaths: tuple[Death, ...] = ()
     slow: int | None = None  # the slice whose first attempt waits until another one has drawn
+    twice: bool = False  # whether candidates are handed over twice, as no attempts ever should
 
     def around(self, step: str, work: Callable[..., Iterator[pa.RecordBatch]], *arguments: Any) -> Any:
         """Do the work of a step, note down what it makes, and die where that is wanted."""
@@ -56,7 +57,7 @@ class Watch(NamedTuple):
                     if death[:3] == (step, place, when) and self._first(f"death-{step}-{place}-{when}"):
                         die(death.who)
                 if when == "before":
-                    yield batch
+                    yield from [batch] * (2 if self.twice and step == "draw" else 1)
 
     def _first(self, name: str) -> bool:
         """Return whether this is the first attempt that asks."""

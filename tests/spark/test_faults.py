@@ -26,10 +26,13 @@ import hushtable as ht
 from hushtable.domain.attributes import Attribute, Integers
 from hushtable.domain.measure import Measure
 from hushtable.engines.counting import counted_rows
+from hushtable.engines.spark.blocks import blocks, packed
+from hushtable.engines.spark.tasks import Box, CellCut, count_slices, draw_slices
 from hushtable.noise import Replay
+from hushtable.table.slices import Candidates, Slice
 from hushtable.table.sparse import SparseTable
 from tests.spark.dying import Death
-from tests.spark.processes import descendants, gone
+from tests.spark.processes import descendants, gone, parent_of
 
 ROOT = Path(__file__).parents[2]
 LONGEST = 300  # seconds: a case that takes so long hangs
@@ -122,14 +125,14 @@ class Publication:
         self.folder.mkdir()
         self.ledger = ht.Ledger.create(folder / "ledger", epsilon=2, about="people")
         self.output = self.folder / "release.parquet"
-        settings = {
+        settings: dict[str, Any] = {
             "domain": DOMAIN,
             "epsilon": 1,
             "summary": SUMMARY,
             "output": self.output,
             "ledger": folder / "ledger",
         }
-        self.asked = {"data": data, "settings": settings, "folder": self.notes}
+        self.asked: dict[str, Any] = {"data": data, "settings": settings, "folder": self.notes}
 
     def attempts(self, slice_: int) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
         """Return what each attempt drew from a slice: cells in order, and their noisy counts."""
@@ -166,9 +169,17 @@ class Publication:
 
         assert ht.open(self.output).epsilon == 1
         (entry,) = self.ledger.entries()
-        assert (entry.epsilon, entry.digest) == (1, sha256(self.output.read_bytes()).hexdigest())
+        assert entry.epsilon == 1
+        assert entry.digest == sha256(self.output.read_bytes()).hexdigest()
         assert os.listdir(self.folder) == [self.output.name]
         assert driver.left_behind() == []
+
+    def check_charged(self) -> None:
+        """It is paid for, and nothing is published."""
+        (entry,) = self.ledger.entries()
+        assert entry.epsilon == 1
+        assert entry.state == "unfinished"
+        assert os.listdir(self.folder) == []
 
 
 @pytest.fixture
@@ -254,6 +265,39 @@ def test_lost_counts_are_counted_again_with_the_same_choice_of_rows(
     assert driver().left_behind() == []
 
 
+def test_counts_that_are_other_ones_the_second_time_are_not_drawn_from() -> None:
+    cut = CellCut([Box((0,), (10,))])
+
+    def counted(*cells: int) -> pa.RecordBatch:
+        rows = {"slice": 0, "size": len(cells), "keys": packed(np.array([cells], dtype=np.uint64))}
+        (batch,) = count_slices(cut, iter([blocks([rows])]))
+        return batch
+
+    def draw(batch: pa.RecordBatch) -> list[pa.RecordBatch]:
+        digests = [counted(3, 5, 5).column("digest")[0].as_py()]
+        return list(draw_slices(all_of_them, cut, digests, [[()]], iter([batch])))
+
+    def all_of_them(part: Slice, accepted: object, entropy: object) -> Candidates:
+        keys, counts = part.cells()
+        return Candidates(keys, counts, np.full(counts.size, -1, dtype=np.int8))
+
+    assert len(draw(counted(5, 3, 5))) == 1
+    for others in ((3, 6, 6), (3, 3, 5), (3, 5)):  # as many cells, as many rows, or neither
+        with pytest.raises(ht.BadData, match="the data changed while they were read"):
+            draw(counted(*others))
+
+
+@pytest.mark.long
+def test_candidates_that_are_there_twice_are_not_published(
+    driver: Callable[[], Driver], publication: Publication
+) -> None:
+    with pytest.raises(ht.HushtableError, match="not there once"):
+        driver().do("publish", twice=True, **publication.asked)
+
+    publication.check_charged()
+    assert driver().left_behind() == []
+
+
 def test_no_two_tasks_draw_the_same_bits(driver: Callable[[], Driver], tmp_path: Path) -> None:
     processes, words = driver().do("draw_many", tasks=24, folder=tmp_path / "notes")
 
@@ -262,21 +306,51 @@ def test_no_two_tasks_draw_the_same_bits(driver: Callable[[], Driver], tmp_path:
     assert np.unique(words).size == words.size
 
 
+@pytest.mark.long
+def test_a_driver_whose_java_process_dies_says_so(
+    driver: Callable[[], Driver], publication: Publication
+) -> None:
+    survivor = driver()
+    survivor.do("draw_many", tasks=1, folder=publication.notes)  # it has started Java
+    everyone = descendants(survivor.process.pid)
+    (java,) = [process for process in everyone if parent_of(process) == survivor.process.pid]
+    deaths = [Death("draw", 4, "before", who=java)]
+
+    with pytest.raises(ht.BadData, match="the Java process of Spark is gone"):
+        survivor.do("publish", deaths=deaths, **publication.asked)
+
+    publication.check_charged()
+    assert gone(everyone, seconds=LONGEST) == []
+    survivor.process.kill()
+    survivor.process.wait()
+    assert survivor.left_behind() == []
+
+
+@pytest.mark.parametrize("shared", [pytest.param(True, marks=pytest.mark.long), False])
 def test_a_driver_that_dies_leaves_a_charge_and_nothing_else(
-    driver: Callable[[], Driver], publication: Publication, monkeypatch: pytest.MonkeyPatch
+    *,
+    shared: bool,
+    driver: Callable[[], Driver],
+    publication: Publication,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     killed = driver()
     everyone = descendants(killed.process.pid)
     deaths = [Death("draw", 4, "before", who=killed.process.pid)]
+    checkpoints = tmp_path / "checkpoints"
+    checkpoints.mkdir()
+    told = {"checkpoints": checkpoints.as_uri()} if shared else {}
 
     with pytest.raises(EOFError):
-        killed.do("publish", deaths=deaths, **publication.asked)
+        killed.do("publish", deaths=deaths, **told, **publication.asked)
 
     assert gone([killed.process.pid, *everyone], seconds=LONGEST) == []
-    (entry,) = publication.ledger.entries()
-    assert (entry.state, entry.epsilon) == ("unfinished", 1)
-    assert os.listdir(publication.folder) == []
-    assert killed.left_behind()
+    publication.check_charged()
+    if shared:  # Java's process has removed it
+        assert list(checkpoints.iterdir()) == []
+    else:
+        assert killed.left_behind()
     # The next start removes what was left, in the folder for temporary files that the driver had.
     monkeypatch.setattr(tempfile, "tempdir", str(killed.temporary))
     ht.publish(publication.asked["data"], **publication.asked["settings"])

@@ -31,7 +31,8 @@ _CAUSES = (
     (r"a task of hushtable stopped at (\w+)", "a task of hushtable failed on a worker"),
     (r"FileNotFoundException|FAILED_READ_FILE|PATH_NOT_FOUND", "a file of the data is gone or damaged"),
     (r"cancell?ed", "the job was cancelled"),
-    (r"Connection refused|Answer from Java side is empty|Java server", "the Java process of Spark is gone"),
+    # A call that Java failed at goes on to say why.
+    (r"\AAn error occurred while calling \S+\Z|Connection refused", "the Java process of Spark is gone"),
 )
 _HINTS = {
     "a worker ran out of memory": "Give workers more memory, or fewer cores each.",
