@@ -169,6 +169,7 @@ def draw_many(session: SparkSession, *, tasks: int, folder: Path) -> tuple[list[
 
 def answer(session: SparkSession, tests: Connection) -> None:
     """Do what is asked, until nobody asks any more."""
+    tests.send("ready")
     while True:
         try:
             case, asked = tests.recv()

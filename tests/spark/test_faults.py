@@ -64,15 +64,19 @@ class Driver:
                 stderr=log,
             )
         driver.close()
+        assert self._answer() == "ready"
 
     def do(self, case: str, **asked: Any) -> Any:
         """Return what a case gives; raise what it raises, and EOFError if the driver dies of it."""
         self._tests.send((case, asked))
-        assert self._tests.poll(LONGEST), f"the driver hangs\n{self._log.read_text()}"
-        found = self._tests.recv()
+        found = self._answer()
         if isinstance(found, Exception):
             raise found
         return found
+
+    def _answer(self) -> Any:
+        assert self._tests.poll(LONGEST), f"the driver hangs\n{self._log.read_text()}"
+        return self._tests.recv()
 
     def left_behind(self) -> list[Path]:
         """Return all of our temporary files."""
@@ -311,7 +315,6 @@ def test_a_driver_whose_java_process_dies_says_so(
     driver: Callable[[], Driver], publication: Publication
 ) -> None:
     survivor = driver()
-    survivor.do("draw_many", tasks=1, folder=publication.notes)  # it has started Java
     everyone = descendants(survivor.process.pid)
     (java,) = [process for process in everyone if parent_of(process) == survivor.process.pid]
     deaths = [Death("draw", 4, "before", who=java)]
