@@ -139,22 +139,18 @@ def publish(
 
 
 def count_again(
-    session: SparkSession, *, data: str, domain: ht.Domain, units: Sequence[ht.Unit | None], folder: Path
-) -> list[list[tuple[Any, Any]]]:
-    """Return counted tables, each as counted first, and as counted after all executors were killed."""
-    with watched(Watch(folder)) as stack:
-        tables = [
-            stack.enter_context(
-                counted_rows(
-                    session.read.parquet(data), domain=domain, measure=Measure(unit=unit), entropy=Replay(7)
-                )
-            ).table
-            for unit in units
-        ]
-        before = [table() for table in tables]
-        assert len(kill_executors(most=2)) == 2
-        after = [table() for table in tables]
-    return [[(table.keys, table.counts) for table in pair] for pair in zip(before, after, strict=True)]
+    session: SparkSession, *, data: str, domain: ht.Domain, unit: ht.Unit | None, folder: Path
+) -> list[tuple[Any, Any]]:
+    """Return a table as it was counted first, and as it is when an executor was killed."""
+    frame, measure = session.read.parquet(data), Measure(unit=unit)
+    with (
+        watched(Watch(folder)),
+        counted_rows(frame, domain=domain, measure=measure, entropy=Replay(7)) as counted,
+    ):
+        before = counted.table()
+        assert kill_executors(most=1)
+        after = counted.table()
+    return [(table.keys, table.counts) for table in (before, after)]
 
 
 def draw_many(session: SparkSession, *, tasks: int, folder: Path) -> tuple[list[int], Any]:
