@@ -68,6 +68,23 @@ def test_folders_in_use_are_left_alone(tmp_path: Path) -> None:
     assert left_behind(tmp_path) == []
 
 
+def test_what_others_left_while_they_worked_for_us_is_removed(tmp_path: Path) -> None:
+    with spill_folder() as folder:
+        left = folder.with_name("spill-left")
+        left.mkdir()
+        left.with_suffix(".lock").touch()  # nobody holds it
+    assert left_behind(tmp_path) == []
+
+
+def test_a_folder_that_came_back_after_its_lock_is_removed(tmp_path: Path) -> None:
+    with spill_folder() as folder:
+        pass
+    (folder / "candidates").mkdir(parents=True)  # by a worker that had not heard of the end
+    with spill_folder():
+        assert not folder.exists()
+    assert left_behind(tmp_path) == []
+
+
 def test_a_folder_open_to_others_is_refused(tmp_path: Path) -> None:
     parent = tmp_path / f"hushtable-{os.getuid()}"
     parent.mkdir(mode=0o755)

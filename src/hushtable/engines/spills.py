@@ -1,7 +1,8 @@
 """A folder for rows that do not fit in memory.
 
 Promise: only this user can read what is in it (mode 0700); it is removed when the work ends, and one left by
-a process that was killed is removed by the next start. A folder in use is left alone: it is locked.
+a process that was killed is removed whenever another one starts or ends. A folder in use is left alone: it is
+locked.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from pathlib import Path
 
 from hushtable.errors import BadData
 
-_LOCK = ".lock"
+_LOCK, _PREFIX = ".lock", "spill-"
 
 
 @contextmanager
@@ -36,6 +37,7 @@ def spill_folder() -> Iterator[Path]:
     finally:
         _remove(folder, lock)
         os.close(lock)
+        sweep(folder.parent)  # of processes that were at work for this one, and were killed
 
 
 def sweep(parent: Path) -> None:
@@ -48,6 +50,11 @@ def sweep(parent: Path) -> None:
                 _remove(path.with_suffix(""), lock)
             finally:
                 os.close(lock)
+    # A folder is made after its lock and removed before it. One without a lock came back: somebody who worked
+    # for its owner had not heard of the end.
+    for path in parent.glob(f"{_PREFIX}*"):
+        if path.suffix != _LOCK and not path.with_suffix(_LOCK).exists():
+            shutil.rmtree(path, ignore_errors=True)
 
 
 def _remove(folder: Path, lock: int) -> None:
@@ -75,7 +82,7 @@ def _locked_folder() -> tuple[int, Path]:
 def _locked_name(parent: Path) -> tuple[int, str]:
     """Return a lock that this process holds and the name that goes with it."""
     while True:
-        lock, path = tempfile.mkstemp(prefix="spill-", suffix=_LOCK, dir=parent)
+        lock, path = tempfile.mkstemp(prefix=_PREFIX, suffix=_LOCK, dir=parent)
         fcntl.flock(lock, fcntl.LOCK_EX)
         # A sweep may have taken the file between its making and its locking: then make another.
         with suppress(OSError):

@@ -30,7 +30,7 @@ from hushtable.engines.rows import words_of
 from hushtable.engines.sources import check_names
 from hushtable.engines.spark.blocks import SCHEMA, candidates_in, heard, keys_in, rows_in
 from hushtable.engines.spark.cutting import blocks_over, boxes_over, target_of
-from hushtable.engines.spark.jobs import at_work, ran
+from hushtable.engines.spark.jobs import at_work, ran, undone
 from hushtable.engines.spark.staging import staging_folder
 from hushtable.engines.spark.tasks import (
     DROPPED,
@@ -73,6 +73,7 @@ class SlicesOnSpark:
     counted: DataFrame
     cut: CellCut | NodeCut
     occupied: Sequence[Sequence[int]]  # cells or nodes, of each slice of each box or block
+    digests: Sequence[bytes]  # of all counts of each box or block
     above: SlicesHere
     staging: str
     progress: Progress
@@ -101,13 +102,15 @@ class SlicesOnSpark:
         dealt = [accepted[begin:end] for begin, end in pairwise(ends)]
         yield from self.above.map_slices(task, accepted[:here], entropy)
         self.progress("Drawing", 0.0)
-        work = partial(draw_slices, task, self.cut, self.occupied, dealt)
+        work = partial(draw_slices, task, self.cut, self.digests, dealt)
         drawn = self.counted.mapInArrow(partial(silent, work), SCHEMA)
         # Drawn by this job and never again: what follows reads the files.
         ran(lambda: drawn.write.option("compression", "none").parquet(self.staging))
         written = ran(lambda: self.spark.read.schema(SCHEMA).parquet(self.staging))
-        sizes = {row["slice"]: row["size"] for row in _heard(written, "slice", "size")}
-        for first, last in _groups([sizes[number] for number in range(len(dealt))]):
+        parts = sorted((row["slice"], row["size"]) for row in _heard(written, "slice", "size"))
+        if [number for number, _ in parts] != list(range(len(dealt))):
+            raise InternalError("what was drawn from a slice is not there once")
+        for first, last in _groups([size for _, size in parts]):
             some = written.where(f"slice BETWEEN {first} AND {last}")
             found = {row["slice"]: row for row in rows_in(ran(some.toArrow).to_batches())}
             for number in range(first, last + 1):
@@ -182,8 +185,9 @@ def counted_on_spark(
     reading = reading._replace(columns=tuple(rows.columns))
     check_reading(reading, ran(rows.limit(0).toArrow))
     with ExitStack() as stack:
-        stack.enter_context(at_work(spark))
+        # Removed last: when it goes, no job is at work that would write to it again.
         staging = stack.enter_context(staging_folder(spark))
+        stack.enter_context(at_work(spark))
         progress("Reading", 0.0)
         runs = _runs(rows, reading, entropy)
         found = _kept(runs, stack, "size", "sample")
@@ -195,14 +199,15 @@ def counted_on_spark(
         counted = every.repartitionById(slices, "slice").mapInArrow(
             partial(silent, partial(count_slices, cut)), SCHEMA
         )
-        facts = _kept(counted, stack, "slice", "total", "occupied")
+        facts = _kept(counted, stack, "slice", "total", "occupied", "digest")
         facts.sort(key=lambda row: int(row["slice"]))
         sums = [int(row["total"]) for row in facts]
         occupied = [np.frombuffer(row["occupied"], dtype=np.int64).tolist() for row in facts]
+        digests = [bytes(row["digest"]) for row in facts]
         above = lifted_above(cut.tree, cut.blocks, sums) if isinstance(cut, NodeCut) else []
         yield CountedOnSpark(
             reading.space,
-            SlicesOnSpark(spark, counted, cut, occupied, SlicesHere(above), staging, progress),
+            SlicesOnSpark(spark, counted, cut, occupied, digests, SlicesHere(above), staging, progress),
             dropped=any(row["told"] is not None for row in found),
             sums=sum(sums),
         )
@@ -276,7 +281,7 @@ def _kept(frame: DataFrame, stack: ExitStack, *names: str) -> list[Any]:
     from pyspark import StorageLevel
 
     frame.persist(StorageLevel.DISK_ONLY)
-    stack.callback(frame.unpersist)
+    stack.callback(undone, frame.unpersist)
     return _heard(frame, *names)
 
 

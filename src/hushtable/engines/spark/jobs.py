@@ -10,7 +10,8 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from hushtable.errors import BadData, HushtableError
@@ -30,12 +31,15 @@ _CAUSES = (
     (r"a task of hushtable stopped at (\w+)", "a task of hushtable failed on a worker"),
     (r"FileNotFoundException|FAILED_READ_FILE|PATH_NOT_FOUND", "a file of the data is gone or damaged"),
     (r"cancell?ed", "the job was cancelled"),
+    # A call that Java failed at goes on to say why.
+    (r"\AAn error occurred while calling \S+\Z|Connection refused", "the Java process of Spark is gone"),
 )
 _LOGS = "Spark's logs say more, and may quote rows; the command shows them with HUSHTABLE_DEBUG=1."
 _HINTS = {
     "a worker ran out of memory": "Give workers more memory, or fewer cores each.",
     "Spark ran out of memory": "Raise spark.executor.memory, or spark.driver.memory with a local master.",
     "a disk of Spark's temporary files is full": "Set spark.local.dir to a folder on a larger disk.",
+    "the Java process of Spark is gone": "Start a new session. Java's own log may say why it ended.",
     "workers lack hushtable": "Their Python must have hushtable[spark], of the driver's version of Python: "
     "see spark.archives and spark.pyspark.python.",
 }
@@ -50,9 +54,17 @@ def ran(action: Callable[[], _T]) -> _T:
         return action()
     except HushtableError:
         raise
-    except (PySparkException, Py4JError) as error:
+    except (PySparkException, Py4JError, ConnectionError) as error:
         instead = _replaced(str(error))
     raise instead
+
+
+def undone(action: Callable[[], object]) -> None:
+    """Take back something that was asked of Spark; where Spark is gone, so is that."""
+    from py4j.protocol import Py4JError
+
+    with suppress(Py4JError, ConnectionError):
+        action()
 
 
 def _replaced(text: str) -> BadData:
@@ -83,13 +95,10 @@ def at_work(spark: SparkSession) -> Iterator[None]:
         context.addJobTag(tag)
         yield
     except BaseException:
-        context.cancelJobsWithTag(tag)
+        undone(partial(context.cancelJobsWithTag, tag))
         raise
     finally:
-        context.removeJobTag(tag)
         context.pythonExec = python
+        undone(partial(context.removeJobTag, tag))
         for name, value in before.items():
-            if value is None:
-                spark.conf.unset(name)
-            else:
-                spark.conf.set(name, value)
+            undone(partial(spark.conf.unset, name) if value is None else partial(spark.conf.set, name, value))

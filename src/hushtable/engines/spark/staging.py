@@ -1,7 +1,8 @@
 """Where noisy candidates wait, once drawn: a folder that all workers write to.
 
 Promise: what is drawn from a slice is written by one attempt, whole, and read as often as needed; no failure
-makes it be drawn again. Only this user can read the folder. It is removed when the work ends.
+makes it be drawn again. Only this user can read the folder. It is removed when the work ends; if this process
+is killed, on this machine by the next start, elsewhere by Spark's Java process, which ends then.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from hushtable.engines.spark.jobs import undone
 from hushtable.engines.spills import spill_folder
 from hushtable.errors import BadData
 from hushtable.noise import KeyStream
@@ -37,7 +39,8 @@ def staging_folder(spark: SparkSession) -> Iterator[str]:
     private = spark._jvm.org.apache.hadoop.fs.permission.FsPermission("700")
     files.mkdirs(path, private)
     files.setPermission(path, private)
+    files.deleteOnExit(path)
     try:
         yield f"{path.toString()}/candidates"
     finally:
-        files.delete(path, True)
+        undone(lambda: files.delete(path, True))

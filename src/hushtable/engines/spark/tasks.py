@@ -9,9 +9,10 @@ is said, for the rest may quote rows, and Spark writes it to its logs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from functools import partial
+from hashlib import sha256
 from itertools import chain, pairwise
 from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -287,32 +288,41 @@ def count_slices(cut: CellCut | NodeCut, batches: Batches) -> Batches:
         occupied = [part.cells_occupied for part in cut.slices(number, (keys, counts))]
         facts = {"total": str(exact_sum(counts)), "occupied": packed(np.array(occupied, dtype=np.int64))}
         columns = {"keys": packed(keys), "counts": packed(counts)}
+        facts["digest"] = _digest(columns)
         yield blocks([{"slice": number, "size": counts.size, **columns, **facts}])
 
 
 def draw_slices(
     task: Task,
     cut: CellCut | NodeCut,
-    occupied: Sequence[Sequence[int]],
+    digests: Sequence[bytes],
     accepted: Sequence[Sequence[Sequence[int]]],
     batches: Batches,
 ) -> Batches:
     """Yield what a task draws from slices, each attempt from bits of its own.
 
-    For each slice of each box or block it is known how many cells are `occupied`, and how many of the empty
-    ones each band has `accepted`.
+    For each slice of each box or block it is known how many of the empty cells each band has `accepted`. It
+    was drawn for the counts that have those `digests`.
     """
     entropy = KeyStream()
     for row in rows_in(batches):
         number = row["slice"]
-        parts = cut.slices(number, cells_in(row, len(cut.starts)))
-        if [part.cells_occupied for part in parts] != list(occupied[number]):
+        # Counted again from other rows, a unit could be in the cells of two slices.
+        if _digest(row) != digests[number]:
             fact = "the data changed while they were read"
             raise BadData(fact, "Publish from a table that stays as it is, such as a copy of it.")
+        parts = cut.slices(number, cells_in(row, len(cut.starts)))
         drawn = [task(part, counts, entropy) for part, counts in zip(parts, accepted[number], strict=True)]
         found = Candidates.joined(drawn)
         columns = {"keys": packed(found.keys), "counts": packed(found.counts), "bands": packed(found.bands)}
         yield blocks([{"slice": number, "size": found.counts.size, **columns}])
+
+
+def _digest(row: Mapping[str, Any]) -> bytes:
+    """Return what tells counted cells from others."""
+    digest = sha256(row["keys"])
+    digest.update(row["counts"])
+    return digest.digest()
 
 
 def cells_in(row: dict[str, Any], words: int) -> Cells:
