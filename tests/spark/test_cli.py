@@ -120,6 +120,7 @@ HIVE = """\
 """
 
 
+@pytest.mark.long
 def test_a_table_of_a_warehouse_becomes_a_release(place: Place, tmp_path: Path) -> None:
     (place.settings / "hive-site.xml").write_text(HIVE.format(place=tmp_path))
     with (place.settings / "spark-defaults.conf").open("a") as defaults:
@@ -139,6 +140,7 @@ def test_a_table_of_a_warehouse_becomes_a_release(place: Place, tmp_path: Path) 
     assert abs(release.noisy_total - 3 * PEOPLE) < 2 * 21
 
 
+@pytest.mark.long
 def test_workers_take_the_python_of_an_archive(place: Place, tmp_path: Path) -> None:
     from pyspark.find_spark_home import _find_spark_home
 

@@ -87,10 +87,13 @@ class Reading(NamedTuple):
 
 
 class Box(NamedTuple):
-    """The cells whose words lie from those of `start`, as many as `bounds` says of each."""
+    """The cells whose words lie from those of `start`, as many as `bounds` says of each. Private."""
 
     start: tuple[int, ...]
     bounds: tuple[int, ...]
+
+    def __repr__(self) -> str:
+        return "Box(<private>)"  # cuts follow the occupied cells
 
 
 class CellCut(NamedTuple):
