@@ -10,6 +10,9 @@ import pytest
 import hushtable
 from tests.harness import statistics
 
+# Tests that several files share; without this, their failed assertions would show no values.
+pytest.register_assert_rewrite("tests.engines.contracts")
+
 # Hypothesis tries constants that it finds in imported modules. With some modules imported later, its examples
 # would depend on which tests had run before in the same process.
 for each in walk_packages(hushtable.__path__, "hushtable."):

@@ -295,10 +295,33 @@ class MissingPackage(HushtableError, ImportError):
     to_pandas needs the package pandas, which is not installed. Give: pip install pandas
     """
 
-    def __init__(self, call: str, package: str) -> None:
-        self.call, self.package = call, package
+    def __init__(self, call: str, package: str, *, install: str = "") -> None:
+        self.call, self.package, self.install = call, package, install or package
         super().__init__(
-            f"{call} needs the package {package}, which is not installed. Give: pip install {package}"
+            f"{call} needs the package {package}, which is not installed. Give: pip install {self.install}"
+        )
+
+
+class MissingJava(HushtableError, OSError):
+    """Spark runs in Java, and there is none that it can use.
+
+    >>> import hushtable as ht
+    >>> print(ht.MissingJava("there is no `java` on PATH"))
+    Spark needs Java 17 or newer, but there is no `java` on PATH.
+    Install one, or set JAVA_HOME to the folder of one:
+      Debian, Ubuntu   apt-get install openjdk-17-jre-headless
+      macOS            brew install openjdk@17
+      conda            conda install openjdk
+    """
+
+    def __init__(self, fact: str) -> None:
+        self.fact = fact
+        super().__init__(
+            f"Spark needs Java 17 or newer, but {fact}.\n"
+            "Install one, or set JAVA_HOME to the folder of one:\n"
+            "  Debian, Ubuntu   apt-get install openjdk-17-jre-headless\n"
+            "  macOS            brew install openjdk@17\n"
+            "  conda            conda install openjdk"
         )
 
 

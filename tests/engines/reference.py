@@ -37,13 +37,14 @@ def decoded(domain: Domain, table: SparseTable) -> pa.Table:
     return values.append_column("count of the table", pa.array(table.counts))
 
 
-def differences(counted: pa.Table, sql: str) -> int:
+def differences(counted: pa.Table, sql: str, **tables: pa.Table) -> int:
     """Return how many rows are in a counted table and not in the result of plain DuckDB, or the other way.
 
     Rows that are there twice count twice. In SQL, because sets of a million Python tuples are slow.
     """
     with duckdb.connect() as connection:
-        connection.register("counted", counted)
+        for name, table in {"counted": counted, **tables}.items():
+            connection.register(name, table)
         connection.execute(f"CREATE TEMP TABLE expected AS {sql}")
         (found,) = connection.sql(
             "SELECT (SELECT count(*) FROM (FROM counted EXCEPT ALL FROM expected))"

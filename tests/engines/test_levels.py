@@ -25,8 +25,8 @@ from hushtable.domain.measure import Measure
 from hushtable.engines.checking import check_rows
 from hushtable.engines.counting import counted_rows
 from tests.domain import examples
+from tests.engines.contracts.counting import ODD_TEXT, clocks, numbers
 from tests.engines.reference import Counts, counts_of, decoded, differences, distance, slow_counts
-from tests.engines.test_coding import ODD_TEXT, clocks, numbers
 from tests.harness.statistics import replay, tries
 
 DATA = Path(__file__).parents[3] / "shared" / "data"

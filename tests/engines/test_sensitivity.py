@@ -122,14 +122,6 @@ def test_units_of_sqlite_are_told_by_their_value(tmp_path: Path) -> None:
     assert counted("number") == {(1,): 1, (3,): 1}  # 1.5 and 2.4 are no whole numbers: nobody's rows
 
 
-@pytest.mark.parametrize("kind", [pa.float32(), pa.float64()])
-def test_units_that_may_be_rounded_are_refused(kind: pa.DataType) -> None:
-    table = pa.table({"x": [1], "person": pa.array([1.0], type=kind)})
-
-    with pytest.raises(ht.BadData, match="rounded"):
-        ht.count(table, domain=NUMBERS, unit=ht.Unit("person", max_rows=1))
-
-
 def test_one_more_counted_person_changes_one_count() -> None:
     largest = 1 << 60
     for count in (-2, -1, 0, 5, largest - 1, largest, largest + 1, 2**63 - 2):

@@ -8,7 +8,7 @@ each likely value. `fits(...) <= ALARM` therefore happens to a correct sampler w
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from math import exp, inf, log
@@ -79,7 +79,7 @@ def law_at(family: LawFamily, rate: Fraction) -> FloatLaw:
     return FloatLaw(as_float(law.mass), as_float(law.cdf), lowest, highest)
 
 
-def from_masses(masses: dict[int, Fraction]) -> FloatLaw:
+def from_masses(masses: Mapping[int, Fraction | float]) -> FloatLaw:
     """Return a finite law as floats."""
     values = sorted(masses)
     sums = np.cumsum([float(masses[x]) for x in values])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
-from functools import cache
 from itertools import count as count_up
 from itertools import product
 
@@ -28,6 +27,8 @@ from tests.harness.statistics import (
     runs,
 )
 from tests.summaries.worlds import (
+    ABSENT,
+    cell_law,
     cut_cdf,
     long_way,
     noise_masses,
@@ -36,7 +37,6 @@ from tests.summaries.worlds import (
     threshold_cdf,
 )
 
-ABSENT = -10_000
 MORE, LESS = Fraction(3, 4), Fraction(5, 4)
 COUNTS = {1: 7, 4: 1, 7: 3, 8: 25}
 CELLS = 24
@@ -61,19 +61,6 @@ def fits_curve(sample: list[float], cdf: Callable[[float], float]) -> float:
 def curve_follows(sample: list[float], cdf: Callable[[float], float]) -> float:
     statistics.asked += 1
     return fits_curve(sample, cdf)
-
-
-@cache
-def cell_law(count: int, rule: Acceptance | None, rate: Fraction) -> FloatLaw:
-    """What a summary shows of one cell with this count: a value, or nothing. No rule: noise only."""
-    values, masses = noise_masses(rate)
-    law: dict[int, Fraction] = {ABSENT: Fraction(0)}
-    for noise, mass in zip(values.tolist(), masses.tolist(), strict=True):
-        v = noise + count
-        chance = Fraction(1) if rule is None else rule.chance(v)
-        law[v] = Fraction(mass) * chance
-        law[ABSENT] += Fraction(mass) * (1 - chance)
-    return from_masses(law)
 
 
 INDEPENDENT: list[Method] = [

@@ -22,8 +22,8 @@ from hushtable.table.lifting import lifted
 from hushtable.table.slices import SlicesHere
 from tests.harness.statistics import ALARM, fits, follows, replay, runs, tries
 from tests.structures.naive import Cell, naive_values
-from tests.summaries.test_laws import ABSENT, LESS, MORE, cell_law, curve_follows, fits_curve
-from tests.summaries.worlds import long_way, threshold_cdf
+from tests.summaries.test_laws import LESS, MORE, curve_follows, fits_curve
+from tests.summaries.worlds import ABSENT, cell_law, long_way, threshold_cdf
 
 RATE = Fraction(1, 3)  # of a node's noise
 WORLDS: list[tuple[Lifted, tuple[int, ...], dict[Cell, int]]] = [

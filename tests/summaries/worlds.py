@@ -21,7 +21,9 @@ from hushtable.noise import BitSource
 from hushtable.summaries import laborious
 from hushtable.summaries.summarize import acceptance_of, draw_summary
 from hushtable.summaries.summary import Summary
+from tests.harness.statistics import FloatLaw, from_masses
 
+ABSENT = -10_000  # stands for a cell that is not shown
 REACH = 400  # noise beyond this has no mass at the rates of these tests
 
 
@@ -137,3 +139,15 @@ def cut_cdf(
         return coins_at_most(chances, size - 1, others=cells_total - len(counts), chance=empty)
 
     return cdf
+
+
+@cache
+def cell_law(count: int, rule: Acceptance | None, rate: Fraction) -> FloatLaw:
+    """What a summary shows of one cell with this count: a value, or nothing. No rule: noise only."""
+    values, masses = noise_masses(rate)
+    law = {ABSENT: 0.0}
+    for noise, mass in zip(values.tolist(), masses.tolist(), strict=True):
+        chance = 1.0 if rule is None else float(rule.chance(noise + count))
+        law[noise + count] = mass * chance
+        law[ABSENT] += mass * (1 - chance)
+    return from_masses(law)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import typer
 
@@ -35,6 +37,9 @@ from hushtable.cli.options import (
     measured,
     weights_of,
 )
+
+if TYPE_CHECKING:
+    from hushtable.table.progress import Progress
 
 SummaryName = Literal[
     "auto", "everything", "filter", "threshold", "priority", "filter-threshold", "filter-priority"
@@ -117,6 +122,16 @@ def publish(
     max_rows: MaxRows = None,
     rows_are_units: RowsAreUnits = False,
     memory: Memory = None,
+    engine: Annotated[
+        Literal["local", "spark"],
+        typer.Option(
+            metavar="NAME", help="What does the work: local, or spark; there, --memory is of a task."
+        ),
+    ] = "local",
+    master: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="Spark's master: local[*], unless its settings name another."),
+    ] = None,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace the release if it is there.")
     ] = False,
@@ -145,6 +160,9 @@ def publish(
       hushtable publish commute.parquet --domain trips.toml --epsilon 0.1 \\
         --marginals all-1 --marginals all-2 --size 5000 \\
         --output cube.parquet --ledger commuters.ledger
+      hushtable publish warehouse/commuters --engine spark \\
+        --domain commute.toml --epsilon 0.1 --size 100000 \\
+        --output spark.parquet --ledger commuters.ledger
     """
     from hushtable.cli.progress import shown_progress
     from hushtable.cli.release import names_of
@@ -160,12 +178,15 @@ def publish(
         structure_choice,
         takes_size,
     )
-    from hushtable.publishing.judging import judged
+    from hushtable.publishing.judging import check_on_spark, judged
     from hushtable.publishing.publish import publish_chosen, split_epsilon
     from hushtable.structures.settings import MORTON, Cells, CountSketch
 
     if no_ledger == (ledger is not None):
         raise typer.BadParameter("Give one of --ledger FILE and --no-ledger.")
+    on_spark = engine == "spark"
+    if master is not None and not on_spark:
+        raise typer.BadParameter("--master is of Spark: give --engine spark with it.")
     assumed = any(each is not None for each in (expect_cells, expect_mean, expect_sd, profile, like))
     if marginals and structure != "cells":
         raise typer.BadParameter("Give one of --structure and --marginals.")
@@ -198,13 +219,13 @@ def publish(
     whole, for_total = split_epsilon(epsilon, total_share, noised)
     plan = None
     # A sketch is compared with cells of as many rows as it has buckets.
-    rows = compared_size(noised) if isinstance(noised, CountSketch) else size
-    if rows is not None and assumed:
+    planned_size = compared_size(noised) if isinstance(noised, CountSketch) else size
+    if planned_size is not None and assumed:
         plan = planned(
             finest,
             level=levels,
             epsilon=epsilon,
-            size=rows,
+            size=planned_size,
             expect_cells=expect_cells,
             expect_mean=expect_mean,
             expect_sd=expect_sd,
@@ -234,9 +255,14 @@ def publish(
         plan=plan,
     )
     account = None if ledger is None else Ledger.open(ledger)
-    with shown_progress(quiet=quiet) as progress:
+    if on_spark:
+        check_on_spark(noised)  # before it is waited for
+    with (
+        shown_progress(quiet=quiet) as progress,
+        _rows(data, on_spark, master, rows_are_units, progress) as rows,
+    ):
         published = publish_chosen(
-            data[0] if len(data) == 1 else data,
+            rows,
             domain=declared,
             measure=measure,
             structure=noised,
@@ -257,9 +283,24 @@ def publish(
     for warning in () if plan is None else judged(plan, noised, methods).warnings:
         typer.echo(f"warning: {printable(warning)}.", err=True)
     if published.dropped:
-        typer.echo(
-            "Some rows were dropped by the rules of the domain; `hushtable check` says how many.", err=True
-        )
+        known = "." if on_spark else "; `hushtable check` says how many."
+        typer.echo(f"Some rows were dropped by the rules of the domain{known}", err=True)
     if not quiet:
         typer.echo(f"{output}: {len(published.release):,} rows. {printable(published.release.guarantee)}")
         typer.echo(f"Look at it: hushtable show {output}")
+
+
+@contextmanager
+def _rows(
+    data: list[str], on_spark: bool, master: str | None, rows_are_units: bool, progress: Progress
+) -> Iterator[Any]:
+    """Give what is to be published: paths, or a DataFrame of a session that lasts as long as the block."""
+    if not on_spark:
+        yield data[0] if len(data) == 1 else data
+        return
+    from hushtable.engines.spark.sessions import session
+    from hushtable.engines.spark.sources import frame_of
+
+    progress("Starting", 0.0)
+    with session(master) as spark:
+        yield frame_of(spark, data, rows_are_units=rows_are_units)

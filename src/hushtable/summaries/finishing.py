@@ -38,8 +38,9 @@ def finish_largest(
         if number > room:
             found = finish(held)
             magnitudes = np.abs(found.counts)
-            # Those that tie with the last one stay: which of them are chosen is drawn when all are there.
-            cut = np.partition(magnitudes, number - size)[number - size]
+            # One more than is chosen stays, so that it is known that there were more, and those that tie with
+            # it: which of them are chosen is drawn when all are there.
+            cut = np.partition(magnitudes, number - size - 1)[number - size - 1]
             held = [found.only(np.flatnonzero(magnitudes >= cut))]
             number = held[0].counts.size
             room = max(room, 2 * number)

@@ -180,8 +180,9 @@ def counted_on_spark(
         raise BadQuery(fact, "Prepare the rows with Spark itself, and pass that DataFrame without a query.")
     room = MEMORY if memory is None else as_bytes(memory)
     tree, line = (None, None) if nodes is None else (nodes.axes[0].tree, nodes.axes[0].line)
-    reading = Reading(domain, measure, where, query, room, line)
+    reading = Reading(domain, measure, where, query, room, line=line)
     rows = _columns(frame, reading)
+    reading = reading._replace(columns=tuple(rows.columns))
     check_reading(reading, ran(rows.limit(0).toArrow))
     with ExitStack() as stack:
         # Removed last: when it goes, no job is at work that would write to it again.
@@ -225,17 +226,19 @@ def session_of(frame: DataFrame) -> SparkSession:
 def _columns(frame: DataFrame, reading: Reading) -> DataFrame:
     """Return the columns that may be read, of a frame that has none of their names twice."""
     check_names(frame.columns, reading.names, "the data have")
-    if reading.query is not None:
+    needed, there = ({name.lower() for name in names} for names in (reading.names, frame.columns))
+    # Where one is missing, all others are kept: the message tells what there is.
+    if reading.query is not None or not needed <= there:
         return frame
-    wanted = {name.lower() for name in [*reading.names, *words_of(reading.where)]}
+    wanted = needed.union(word.lower() for word in words_of(reading.where))
     names = [name for name in frame.columns if name.lower() in wanted]
-    # With none of them, all are kept: the message tells what there is.
-    return frame.select(*(f"`{name.replace('`', '``')}`" for name in names)) if names else frame
+    return frame.select(*(f"`{name.replace('`', '``')}`" for name in names))
 
 
 def _runs(rows: DataFrame, reading: Reading, entropy: BitSource) -> DataFrame:
     """Return sorted runs of keys, of each unit as many rows as it may have."""
     unit = reading.measure.unit
+    rows = rows.toDF(*(f"c{place}" for place in range(len(reading.columns))))
     if unit is None:
         return rows.mapInArrow(partial(silent, partial(read_runs, reading)), SCHEMA)
     schema = ", ".join(f"{name} {kind}" for name, kind in unit_columns(reading).items())

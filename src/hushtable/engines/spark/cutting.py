@@ -59,7 +59,7 @@ def _cut(
     found = []
     for low, high in pairwise(edges):
         share = drawn * ((high - low) / bound)
-        inner = slice(*np.searchsorted(sample[0], np.array([low, low + 1], dtype=np.uint64)))
+        inner = slice(*(int(np.searchsorted(sample[0], np.uint64(low), side)) for side in ("left", "right")))
         if later and high - low == 1 and weights[inner].sum() + share > 2 * target:
             found += _cut((*prefix, low), later, sample[1:, inner], weights[inner], share, target)
         else:

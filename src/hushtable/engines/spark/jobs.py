@@ -34,6 +34,7 @@ _CAUSES = (
     # A call that Java failed at goes on to say why.
     (r"\AAn error occurred while calling \S+\Z|Connection refused", "the Java process of Spark is gone"),
 )
+_LOGS = "Spark's logs say more, and may quote rows; the command shows them with HUSHTABLE_DEBUG=1."
 _HINTS = {
     "a worker ran out of memory": "Give workers more memory, or fewer cores each.",
     "Spark ran out of memory": "Raise spark.executor.memory, or spark.driver.memory with a local master.",
@@ -69,8 +70,8 @@ def undone(action: Callable[[], object]) -> None:
 def _replaced(text: str) -> BadData:
     for pattern, fact in _CAUSES:
         if re.search(pattern, text, re.IGNORECASE):
-            return BadData(fact, _HINTS.get(fact, "Spark's own logs say more, and may quote rows."))
-    return BadData("a job of Spark failed", "Spark's own logs say why, and may quote rows.")
+            return BadData(fact, _HINTS.get(fact, _LOGS))
+    return BadData("a job of Spark failed", _LOGS)
 
 
 @contextmanager
@@ -83,7 +84,7 @@ def at_work(spark: SparkSession) -> Iterator[None]:
         # Rows that are shuffled by unit and kept are of as many parts as their size asks for.
         "spark.sql.optimizer.canChangeCachedPlanOutputPartitioning": "true",
     }
-    before, python = {name: spark.conf.get(name) for name in wanted}, context.pythonExec
+    before, python = {name: spark.conf.get(name, None) for name in wanted}, context.pythonExec
     tag = f"hushtable-{KeyStream().words(1).tobytes().hex()}"
     try:
         if context.master.startswith("local") and "PYSPARK_PYTHON" not in os.environ:
@@ -100,4 +101,7 @@ def at_work(spark: SparkSession) -> Iterator[None]:
         context.pythonExec = python
         undone(partial(context.removeJobTag, tag))
         for name, value in before.items():
-            undone(partial(spark.conf.set, name, value))
+            taken_back = (
+                partial(spark.conf.unset, name) if value is None else partial(spark.conf.set, name, value)
+            )
+            undone(taken_back)

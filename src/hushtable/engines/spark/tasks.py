@@ -47,13 +47,17 @@ _SAMPLED = 256  # keys of a run that tell the driver where its rows lie
 
 
 class Reading(NamedTuple):
-    """How rows become keys: all that a publication says of them."""
+    """How rows become keys: all that a publication says of them.
+
+    `columns` are the names of their columns: Spark's functions take simple ones alone.
+    """
 
     domain: Domain
     measure: Measure
     where: str | None
     query: str | None
     memory: int
+    columns: tuple[str, ...] = ()
     line: Line | None = None  # cells are known by their places in it
 
     @property
@@ -220,7 +224,8 @@ def bound_units(reading: Reading, unit: Unit, salt: str, batches: Batches) -> Ba
 
 def _keyed(reading: Reading, reader: KeyReader, batches: Batches, further: str = "") -> Batches:
     """Yield the keys of rows, by DuckDB, as they come."""
-    with _opened(reading, reading.names, batches) as opened:
+    named = (batch.rename_columns(list(reading.columns)) for batch in batches)
+    with _opened(reading, reading.names, named) as opened:
         if opened is not None:
             keyed = keyed_rows(opened, reading.domain, reading.measure)
             with closing(keyed.batches(opened.connection, _RUN, further)) as found:

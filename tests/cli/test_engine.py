@@ -1,0 +1,61 @@
+"""`--engine spark` where there is no Spark: what is refused before it would start, and how."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from tests.cli.commands import run
+
+PUBLISH = [
+    *["publish", "people.csv", "--domain", "commute.toml", "--epsilon", "1", "--size", "5"],
+    *["--no-ledger", "--output", "out.parquet"],
+]
+
+
+@pytest.fixture(autouse=True)
+def no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+
+
+def test_without_pyspark_the_install_line_is_shown() -> None:
+    done = run(*PUBLISH, "--engine", "spark")
+
+    assert done.exit_code == 1
+    assert done.stderr == (
+        "error: --engine spark needs the package pyspark, which is not installed. "
+        "Give: pip install 'hushtable[spark]'\n"
+    )
+
+
+@pytest.mark.parametrize("options", [["--master", "yarn"], ["--master", "yarn", "--engine", "local"]])
+def test_a_master_goes_with_spark(options: list[str]) -> None:
+    done = run(*PUBLISH, *options)
+
+    assert done.exit_code == 2
+    assert "--engine spark" in done.stderr
+
+
+def test_an_unknown_engine_is_wrong_usage() -> None:
+    assert run(*PUBLISH, "--engine", "dask").exit_code == 2
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--structure", "tree"],
+        ["--structure", "dyadic", "--consistent", "--one-sided"],
+        ["--marginals", "age"],
+    ],
+)
+def test_structures_that_spark_does_not_draw_are_refused_before_it_starts(options: list[str]) -> None:
+    done = run(*PUBLISH, "--engine", "spark", *options)
+
+    assert done.exit_code == 1
+    assert "is not drawn on Spark" in done.stderr
+
+
+def test_the_engine_of_one_machine_is_the_default() -> None:
+    assert run(*PUBLISH).exit_code == 0
+    assert run(*PUBLISH, "--engine", "local", "--overwrite").exit_code == 0
