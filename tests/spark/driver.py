@@ -9,7 +9,7 @@ import os
 import shutil
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from multiprocessing.connection import Connection
@@ -104,19 +104,20 @@ def publish(
     folder: Path,
     deaths: Sequence[Death] = (),
     slow: int | None = None,
-    kills: Mapping[str, int] | None = None,
+    kill_when: Sequence[str] = (),
     checkpoints: str | None = None,
     twice: bool = False,
 ) -> dict[str, int]:
-    """Publish; the driver kills so many executors when it has "charged" the ledger, or while it reads what is
-    "staged". Return how many draws there were at both moments.
+    """Publish; executors are killed when the ledger is "charged", or while the driver reads what is "staged".
+
+    Return how many draws there were at both moments.
     """
     found: dict[str, int] = {}
 
     def passed(moment: str) -> None:
         found[moment] = len(list(folder.glob("draw-*.npz")))
-        if kills and moment in kills:
-            assert len(kill_executors(most=kills[moment])) == kills[moment]
+        if moment in kill_when:
+            kill_executors()
 
     def charge(ledger: ht.Ledger, *given: Any, real: Any = ht.Ledger.charge, **named: Any) -> int:
         number: int = real(ledger, *given, **named)
@@ -141,14 +142,14 @@ def publish(
 def count_again(
     session: SparkSession, *, data: str, domain: ht.Domain, unit: ht.Unit | None, folder: Path
 ) -> list[tuple[Any, Any]]:
-    """Return a table as it was counted first, and as it is when an executor was killed."""
+    """Return a table as it was counted first, and as it is when all executors were killed."""
     frame, measure = session.read.parquet(data), Measure(unit=unit)
     with (
         watched(Watch(folder)),
         counted_rows(frame, domain=domain, measure=measure, entropy=Replay(7)) as counted,
     ):
         before = counted.table()
-        assert kill_executors(most=1)
+        kill_executors()
         after = counted.table()
     return [(table.keys, table.counts) for table in (before, after)]
 

@@ -47,13 +47,13 @@ def own_executor() -> int:
     return process
 
 
-def kill_executors(*, most: int) -> list[int]:
-    """Kill some executors of this driver, and return which."""
-    executors = [process for process in descendants(os.getpid()) if is_executor(process)][:most]
+def kill_executors() -> None:
+    """Kill all executors of this driver: what they held is lost, whichever held it."""
+    executors = [process for process in descendants(os.getpid()) if is_executor(process)]
+    assert executors, "there is no executor"
     for process in executors:
         os.kill(process, signal.SIGKILL)
-    gone(executors, seconds=30)
-    return executors
+    assert gone(executors, seconds=30) == []
 
 
 def gone(processes: Iterable[int], *, seconds: float) -> list[int]:
