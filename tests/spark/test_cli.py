@@ -167,6 +167,7 @@ def test_workers_take_the_python_of_an_archive(place: Place, tmp_path: Path) -> 
     assert set(home.glob("*")) == before
 
 
+@pytest.mark.long
 def test_the_example_of_the_help_runs_with_bars(place: Place) -> None:
     (line,) = (line for line in examples("publish") if "--engine spark" in line)
     (place.folder / "commute.toml").write_text(COLUMN)
@@ -189,7 +190,7 @@ def test_the_example_of_the_help_runs_with_bars(place: Place) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["nope"], "error: there is no table 'nope' that Spark knows"),
+        pytest.param(["nope"], "error: there is no table 'nope' that Spark knows", marks=pytest.mark.long),
         (
             ["rows", "--master", "nowhere"],
             "error: Spark did not start with master 'nowhere': that is no master",
@@ -205,7 +206,13 @@ def test_errors_are_one_message(options: list[str], message: str, place: Place) 
     assert not (place.folder / "out.parquet").exists()
 
 
-@pytest.mark.parametrize("until", ["report", "local/spark-*/pyspark-*"], ids=["starting", "working"])
+@pytest.mark.parametrize(
+    "until",
+    [
+        pytest.param("report", marks=pytest.mark.long, id="starting"),
+        pytest.param("local/spark-*/pyspark-*", id="working"),
+    ],
+)
 def test_ctrl_c_ends_java_too(until: str, place: Place) -> None:
     process = subprocess.Popen(
         [SCRIPT, "publish", "rows", *PUBLISH, "--no-ledger", "--output", "out.parquet"],

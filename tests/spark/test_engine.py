@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import hushtable as ht
+from hushtable.domain.attributes import Attribute, Integers
 from hushtable.engines.spark import counting, cutting
 from hushtable.summaries import summarize
 from tests.engines.contracts.flow import CERTAIN, failing, planted, publish, rows
@@ -105,3 +106,20 @@ def test_names_of_columns_are_quoted(spark: SparkSession) -> None:
     table = ht.count(data, domain=ht.Domain(attributes=tuple(attributes)))
 
     assert table.space.unpack(table.keys).tolist() == [[0, 1, 2, 3, 4]]
+
+
+def test_slices_of_two_readings_are_not_published_together(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As if a worker was lost while slices were counted, and its rows were others when they were read again.
+    deal = counting.deal_runs
+
+    def other_rows(starts: Any, salt: int, batches: Any) -> Any:
+        for batch in deal(starts, salt, batches):
+            yield batch.slice(1)
+
+    monkeypatch.setattr(counting, "deal_runs", other_rows)
+    values = Integers(low=0, high=9)
+    domain = ht.Domain(attributes=(Attribute(name="x", values=values),))
+    with pytest.raises(ht.BadData, match="the data changed while they were read"):
+        ht.count(spark.createDataFrame(pa.table({"x": [1, 2, 3]})), domain=domain)

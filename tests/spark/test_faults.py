@@ -197,9 +197,8 @@ def publication(data: str, tmp_path: Path) -> Publication:
 
 
 FAULTS = {
-    "when rows are read": {"deaths": [Death("read", None, "after")]},
-    "in the draw and when it is read": {
-        "deaths": [Death("draw", 5, "after")],
+    "when rows are read, in the draw, and when it is read": {
+        "deaths": [Death("read", None, "after"), Death("draw", 5, "after")],
         "slow": 2,  # so that two attempts draw at the same time
         "kill_when": ["staged"],
     },
@@ -207,6 +206,7 @@ FAULTS = {
 # Others, and those of the draw one by one.
 ALONE = {
     "nothing": {},
+    "when rows are read": {"deaths": [Death("read", None, "after")]},
     "when rows are counted": {"deaths": [Death("count", 3, "before")]},
     "when the ledger is charged": {"kill_when": ["charged"]},
     "in the draw": {"deaths": [Death("draw", 2, "before"), Death("draw", 5, "after")]},

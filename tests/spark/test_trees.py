@@ -27,7 +27,12 @@ DOMAIN = ht.Domain(
         Attribute(name="y", values=Integers(low=0, high=29)),
     )
 )
-STRUCTURES = [ht.Dyadic(), ht.Haar(), ht.Dyadic(order=["y", "x"]), ht.Haar(order=["y"])]
+STRUCTURES = [
+    ht.Dyadic(),
+    ht.Haar(order=["y"]),
+    pytest.param(ht.Dyadic(order=["y", "x"]), marks=pytest.mark.long),
+    pytest.param(ht.Haar(), marks=pytest.mark.long),
+]
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""`hushtable publish`: rows in, one private file out."""
+"""`hushtable publish`: rows in, one private release out."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""From rows to counted slices on one machine.
+"""From rows to counted slices: on one machine, or on Spark, by where the rows are.
 
-DuckDB reads, filters and encodes; keys stream out, are sorted run by run and merged range by range.
+Here, DuckDB reads, filters and encodes; keys stream out, are sorted run by run and merged range by range.
 
 Promise: the table holds, for each cell, the rows that `Attribute.place` puts there (or the sum of their
 amounts), of each unit at most `max_rows`, chosen by the unit's own rows alone and the same whenever they are

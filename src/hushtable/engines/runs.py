@@ -88,9 +88,15 @@ def sorted_rows(rows: Rows) -> Rows:
     """Return a batch in ascending order; where most keys repeat, each once with its count."""
     if rows.amounts is not None:
         return Rows(*in_order(rows.keys, rows.amounts))
-    keys = sorted_keys(rows.keys)
-    again = repeats(keys)
-    return Rows(*_counts(keys, again)) if 2 * np.count_nonzero(again) > again.size else Rows(keys, None)
+    return condensed(Rows(sorted_keys(rows.keys), None))
+
+
+def condensed(rows: Rows) -> Rows:
+    """Return rows in ascending order, where most keys repeat each once with its count."""
+    if rows.amounts is not None:
+        return rows
+    again = repeats(rows.keys)
+    return Rows(*_counts(rows.keys, again)) if 2 * np.count_nonzero(again) > again.size else rows
 
 
 def counted(pieces: list[Rows], words: int) -> Cells:

@@ -3,9 +3,10 @@
     check what is public -> see that the ledger can pay -> count -> charge -> draw -> write -> finish
 
 Promise: nothing is drawn before it is paid for; what was charged stays charged, whatever happens then. The
-file is there whole or not at all. It holds what was drawn and what the owner declared, nothing else.
+file, or the folder of parts, is there whole or not at all. It holds what was drawn and what the owner
+declared, nothing else.
 Cost: one pass over the rows, and time and memory that follow the occupied cells and the rows published.
-A structure has all occupied cells in memory at once.
+A structure has all occupied cells in memory at once, but for those on Spark.
 """
 
 from __future__ import annotations

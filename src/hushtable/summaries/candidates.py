@@ -6,7 +6,8 @@ for the cells that no band before it accepted.
 
 Promise: the accepted cells and their noisy counts have the law of adding noise to every cell and accepting
 each on its own (`laborious.accepted_cells`). Proof: PROOF.md beside this file, steps 1 to 4.
-Cost: time and memory follow the occupied cells plus the accepted ones, never the size of the domain.
+Cost: time and memory follow the occupied cells plus the accepted ones, never the size of the domain; but for
+`draw_everything`, which draws every cell of a small one.
 Source: Cormode, Procopiuc, Srivastava, Tran, algorithms Filter and Threshold.
 """
 

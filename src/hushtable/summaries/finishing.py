@@ -1,8 +1,8 @@
 """From the candidates of all slices to the rows of a summary: the one step that sees them all.
 
 Promise: what is chosen does not depend on how candidates are dealt out to slices, nor on their order.
-Cost: memory follows the rows that are chosen and the candidates of one slice. Of the others, those that
-cannot be chosen any more are dropped on the way.
+Cost: memory follows the rows that are chosen and the candidates that wait to be looked at. Those that cannot
+be chosen any more are dropped on the way.
 """
 
 from __future__ import annotations

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 # `slice` says where a row belongs, `size` how many keys it holds; what is left out is null.
 SCHEMA = (
     "slice int, size long, keys binary, counts binary, bands binary, sample binary, total string, "
-    "occupied binary, digest binary, told binary"
+    "occupied binary, digest binary, mark long, told binary"
 )
-_FIELDS = [field.split() for field in SCHEMA.split(", ")]
+FIELDS = dict(field.split() for field in SCHEMA.split(", "))  # their types
 
 
 def blocks(rows: Sequence[dict[str, Any]]) -> pa.RecordBatch:
@@ -35,8 +35,8 @@ def blocks(rows: Sequence[dict[str, Any]]) -> pa.RecordBatch:
     import pyarrow as pa
 
     types = {"int": pa.int32(), "long": pa.int64(), "binary": pa.binary(), "string": pa.string()}
-    arrays = [pa.array([row.get(name) for row in rows], types[kind]) for name, kind in _FIELDS]
-    return pa.RecordBatch.from_arrays(arrays, names=[name for name, _ in _FIELDS])
+    arrays = [pa.array([row.get(name) for row in rows], types[kind]) for name, kind in FIELDS.items()]
+    return pa.RecordBatch.from_arrays(arrays, names=list(FIELDS))
 
 
 def rows_in(batches: Iterable[pa.RecordBatch]) -> Iterator[dict[str, Any]]:

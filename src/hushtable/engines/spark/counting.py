@@ -28,7 +28,7 @@ from hushtable.engines.engine import as_bytes
 from hushtable.engines.keying import drawn_salt
 from hushtable.engines.rows import words_of
 from hushtable.engines.sources import check_names
-from hushtable.engines.spark.blocks import SCHEMA, candidates_in, heard, keys_in, rows_in
+from hushtable.engines.spark.blocks import FIELDS, SCHEMA, candidates_in, heard, keys_in, rows_in
 from hushtable.engines.spark.cutting import blocks_over, boxes_over, target_of
 from hushtable.engines.spark.jobs import at_work, ran, undone
 from hushtable.engines.spark.staging import staging_folder
@@ -40,6 +40,8 @@ from hushtable.engines.spark.tasks import (
     Reading,
     bound_units,
     cells_in,
+    changed,
+    checked,
     count_slices,
     deal_runs,
     draw_slices,
@@ -49,9 +51,8 @@ from hushtable.engines.spark.tasks import (
     tell_by_unit,
     unit_columns,
 )
-from hushtable.engines.spark.tasks import check as check_reading
 from hushtable.errors import BadData, BadQuery, HushtableError, InternalError
-from hushtable.noise import BitSource
+from hushtable.noise import BitSource, KeyStream
 from hushtable.structures.nodes import NodeSpace
 from hushtable.structures.trees import DyadicTree, HaarTree
 from hushtable.table.lifting import lifted_above
@@ -182,24 +183,28 @@ def counted_on_spark(
     tree, line = (None, None) if nodes is None else (nodes.axes[0].tree, nodes.axes[0].line)
     reading = Reading(domain, measure, where, query, room, line=line)
     rows = _columns(frame, reading)
-    reading = reading._replace(columns=tuple(rows.columns))
-    check_reading(reading, ran(rows.limit(0).toArrow))
+    salt = int(KeyStream().words(1)[0])
+    reading = reading._replace(columns=tuple(rows.columns), salt=salt)
+    reading = checked(reading, ran(rows.limit(0).toArrow))
     with ExitStack() as stack:
         # Removed last: when it goes, no job is at work that would write to it again.
         staging = stack.enter_context(staging_folder(spark))
         stack.enter_context(at_work(spark))
         progress("Reading", 0.0)
         runs = _runs(rows, reading, entropy)
-        found = _kept(runs, stack, "size", "sample")
+        found = _kept(runs, stack, "size", "sample", "mark")
         cut = _cut(reading.space, tree, found, drawn, workers=spark.sparkContext.defaultParallelism)
         progress("Counting", 0.0)
         slices = cut.starts.shape[1]
-        pieces = runs.mapInArrow(partial(silent, partial(deal_runs, cut.starts)), SCHEMA)
+        pieces = runs.mapInArrow(partial(silent, partial(deal_runs, cut.starts, salt)), SCHEMA)
         every = pieces.unionAll(_one_for_each(spark, slices))
         counted = every.repartitionById(slices, "slice").mapInArrow(
             partial(silent, partial(count_slices, cut)), SCHEMA
         )
-        facts = _kept(counted, stack, "slice", "total", "occupied", "digest")
+        facts = _kept(counted, stack, "slice", "total", "occupied", "digest", "mark")
+        # A worker that was lost may have made others read again, after some slices had been counted.
+        if (sum(row["mark"] or 0 for row in found) - sum(row["mark"] for row in facts)) % (1 << 64):
+            raise changed()
         facts.sort(key=lambda row: int(row["slice"]))
         sums = [int(row["total"]) for row in facts]
         occupied = [np.frombuffer(row["occupied"], dtype=np.int64).tolist() for row in facts]
@@ -218,6 +223,11 @@ def session_of(frame: DataFrame) -> SparkSession:
     if ".connect." in type(frame).__module__:
         fact = "this DataFrame belongs to a session of Spark Connect, which shows no files of its workers"
         raise BadData(fact, "Publish from a program that runs on the cluster, as by spark-submit.")
+    if not hasattr(frame, "repartitionById"):
+        import pyspark
+
+        fact = f"pyspark {pyspark.__version__} is too old, and may be that of the cluster"
+        raise BadData(fact, "Publishing on Spark needs 4.1 or newer.")
     if frame.isStreaming:
         raise BadData("this DataFrame is a stream, which has no end", "Publish what it has written so far.")
     return frame.sparkSession
@@ -268,11 +278,8 @@ def _cut(
 
 def _one_for_each(spark: SparkSession, slices: int) -> DataFrame:
     """Return an empty piece of each slice, so that all are there."""
-    values = {"slice": "CAST(id AS INT)", "size": "0L", "keys": "CAST('' AS BINARY)"}
-    columns = [
-        f"{values.get(name, f'CAST(NULL AS {kind})')} AS {name}"
-        for name, kind in (field.split() for field in SCHEMA.split(", "))
-    ]
+    values = {"slice": "CAST(id AS INT)", "size": "0L", "mark": "0L", "keys": "CAST('' AS BINARY)"}
+    columns = [f"{values.get(name, f'CAST(NULL AS {kind})')} AS {name}" for name, kind in FIELDS.items()]
     return spark.range(0, slices, 1, 1).selectExpr(*columns)
 
 

@@ -21,12 +21,13 @@ from hushtable.domain.keys import Keys
 from hushtable.engines.spark.tasks import Box
 from hushtable.table.lifting import Block
 
+_SLICES = 1 << 11  # for more, the pieces of runs would be too many and too small
 _LEAST, _MOST = 1 << 16, 1 << 20  # work of a slice: worth a task's start, and little enough for its memory
 
 
 def target_of(work: float, *, workers: int) -> float:
     """Return how much of some work a slice should have: three for each worker, if that is not too much."""
-    return min(max(work / (3 * workers), _LEAST), _MOST)
+    return max(min(max(work / (3 * workers), _LEAST), _MOST), work / _SLICES)
 
 
 def boxes_over(

@@ -10,8 +10,9 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
+from threading import Lock
 from typing import TYPE_CHECKING, TypeVar
 
 from hushtable.errors import BadData, HushtableError
@@ -54,17 +55,24 @@ def ran(action: Callable[[], _T]) -> _T:
         return action()
     except HushtableError:
         raise
-    except (PySparkException, Py4JError, ConnectionError) as error:
+    except (PySparkException, Py4JError, ConnectionError, OSError, EOFError) as error:
         instead = _replaced(str(error))
     raise instead
 
 
 def undone(action: Callable[[], object]) -> None:
-    """Take back something that was asked of Spark; where Spark is gone, so is that."""
-    from py4j.protocol import Py4JError
+    """Take back something that was asked of Spark; where its Java process is gone, so is that."""
+    from py4j.protocol import Py4JError, Py4JJavaError
 
-    with suppress(Py4JError, ConnectionError):
+    try:
         action()
+    except Py4JJavaError as error:  # it is there, and says no
+        instead = _replaced(str(error))
+    except (Py4JError, ConnectionError):
+        return
+    else:
+        return
+    raise instead
 
 
 def _replaced(text: str) -> BadData:
@@ -74,31 +82,53 @@ def _replaced(text: str) -> BadData:
     return BadData("a job of Spark failed", _LOGS)
 
 
+_WANTED = {
+    # Rows of ours hold an array each, and what is handed to Python at once must stay below 2 GiB.
+    "spark.sql.execution.arrow.maxBytesPerBatch": f"{64 << 20}b",
+    # Rows that are shuffled by unit and kept are of as many parts as their size asks for.
+    "spark.sql.optimizer.canChangeCachedPlanOutputPartitioning": "true",
+}
+_lock = Lock()
+_at_work: dict[int, int] = {}  # how many publications a session works for
+_taken_back: dict[int, list[Callable[[], object]]] = {}  # what makes it as it was before the first
+
+
 @contextmanager
 def at_work(spark: SparkSession) -> Iterator[None]:
     """Have the session as our jobs need it; they end with the block."""
-    context = spark.sparkContext
-    wanted = {
-        # Rows of ours hold an array each, and what is handed to Python at once must stay below 2 GiB.
-        "spark.sql.execution.arrow.maxBytesPerBatch": f"{64 << 20}b",
-        # Rows that are shuffled by unit and kept are of as many parts as their size asks for.
-        "spark.sql.optimizer.canChangeCachedPlanOutputPartitioning": "true",
-    }
-    before, python = {name: spark.conf.get(name, None) for name in wanted}, context.pythonExec
+    context, session = spark.sparkContext, id(spark)
     tag = f"hushtable-{KeyStream().words(1).tobytes().hex()}"
+    with _lock:
+        if not _at_work.get(session):
+            _taken_back[session] = _prepared(spark)
+        _at_work[session] = _at_work.get(session, 0) + 1
     try:
-        if context.master.startswith("local") and "PYSPARK_PYTHON" not in os.environ:
-            # Spark takes the first `python3` there is, which may be another one than this, without hushtable.
-            context.pythonExec = sys.executable
-        for name, value in wanted.items():
-            spark.conf.set(name, value)
         context.addJobTag(tag)
         yield
     except BaseException:
         undone(partial(context.cancelJobsWithTag, tag))
         raise
     finally:
-        context.pythonExec = python
         undone(partial(context.removeJobTag, tag))
-        for name, value in before.items():
-            undone(partial(spark.conf.unset, name) if value is None else partial(spark.conf.set, name, value))
+        with _lock:
+            _at_work[session] -= 1
+            if not _at_work[session]:
+                del _at_work[session]
+                for action in _taken_back.pop(session):
+                    undone(action)
+
+
+def _prepared(spark: SparkSession) -> list[Callable[[], object]]:
+    """Set what our jobs need, and return what takes it back."""
+    context = spark.sparkContext
+    actions: list[Callable[[], object]] = [partial(setattr, context, "pythonExec", context.pythonExec)]
+    if context.master.startswith("local") and "PYSPARK_PYTHON" not in os.environ:
+        # Spark takes the first `python3` there is, which may be another one than this, without hushtable.
+        context.pythonExec = sys.executable
+    for name, value in _WANTED.items():
+        before = spark.conf.get(name, None)
+        actions.append(
+            partial(spark.conf.unset, name) if before is None else partial(spark.conf.set, name, before)
+        )
+        spark.conf.set(name, value)
+    return actions

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from hushtable.engines.spark.jobs import undone
+from hushtable.engines.spark.jobs import ran, undone
 from hushtable.engines.spills import spill_folder
 from hushtable.errors import BadData
 from hushtable.noise import KeyStream
@@ -33,14 +33,38 @@ def staging_folder(spark: SparkSession) -> Iterator[str]:
         with spill_folder() as folder:
             yield (folder / "candidates").as_uri()
         return
-    name = f"hushtable-{KeyStream().words(2).tobytes().hex()}"
-    path = spark._jvm.org.apache.hadoop.fs.Path(shared, name)
-    files = path.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
-    private = spark._jvm.org.apache.hadoop.fs.permission.FsPermission("700")
-    files.mkdirs(path, private)
-    files.setPermission(path, private)
-    files.deleteOnExit(path)
+    files, path = ran(lambda: _private_folder(spark, shared))
     try:
+        _check_reached(spark, path.toString())
         yield f"{path.toString()}/candidates"
     finally:
-        undone(lambda: files.delete(path, True))
+        undone(lambda: _removed(files, path))
+
+
+def _private_folder(spark: SparkSession, parent: str) -> tuple[Any, Any]:
+    """Make a folder, and return where it is and its file system, as Java has them."""
+    hadoop = spark._jvm.org.apache.hadoop.fs
+    path = hadoop.Path(parent, f"hushtable-{KeyStream().words(2).tobytes().hex()}")
+    files = path.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
+    private = hadoop.permission.FsPermission("700")
+    if not files.mkdirs(path, private):
+        raise BadData(f"no folder can be made in {parent!r}", "Check spark.checkpoint.dir.")
+    files.setPermission(path, private)
+    files.deleteOnExit(path)
+    return files, path
+
+
+def _check_reached(spark: SparkSession, folder: str) -> None:
+    """Raise unless what workers write to a folder is there for all: before anything is spent."""
+    tasks = 2 * spark.sparkContext.defaultParallelism
+    ran(lambda: spark.range(0, tasks, 1, tasks).write.parquet(f"{folder}/reached"))
+    if ran(lambda: spark.read.schema("id long").parquet(f"{folder}/reached").count()) != tasks:
+        fact = "what workers write to the folder of spark.checkpoint.dir does not come to the driver"
+        raise BadData(fact, "Set it to a folder that all of them share, as in hdfs:///user/me/private.")
+
+
+def _removed(files: Any, path: Any) -> None:
+    """Remove a folder, or say that it is still there: it tells more than a release does."""
+    if not files.delete(path, True):
+        fact = f"the folder {path.toString()!r} could not be removed"
+        raise BadData(fact, "Remove it: it says which cells are occupied.")

@@ -23,11 +23,13 @@ from hushtable.domain.domain import Domain
 from hushtable.domain.keys import Keys, KeySpace, places_of
 from hushtable.domain.measure import Measure, Unit
 from hushtable.engines.coding import broken_rules
+from hushtable.engines.engine import fetched
 from hushtable.engines.keying import Keyed, KeyReader, keyed_rows
+from hushtable.engines.quoting import text_sql
 from hushtable.engines.rows import Rows as Opened
 from hushtable.engines.rows import opened_rows
-from hushtable.engines.runs import Rows, counted, exact_sum, sorted_rows
-from hushtable.engines.spark.blocks import blocks, keys_in, numbers_in, packed, rows_in, told
+from hushtable.engines.runs import Rows, condensed, counted, exact_sum, sorted_rows
+from hushtable.engines.spark.blocks import blocks, heard, keys_in, numbers_in, packed, rows_in, told
 from hushtable.errors import BadData, HushtableError
 from hushtable.noise import KeyStream
 from hushtable.structures.lines import Line
@@ -57,7 +59,9 @@ class Reading(NamedTuple):
     where: str | None
     query: str | None
     memory: int
+    salt: int = 0  # of marks
     columns: tuple[str, ...] = ()
+    zone: str | None = None  # of times that have none: the driver's, for workers may have others
     line: Line | None = None  # cells are known by their places in it
 
     @property
@@ -83,7 +87,7 @@ class Reading(NamedTuple):
         size = keys.shape[1]
         sample = keys[:, np.arange(0, size, -(-size // _SAMPLED))]
         columns = {"keys": packed(keys), "counts": packed(amounts), "sample": packed(sample)}
-        return blocks([{"size": size, **columns}])
+        return blocks([{"size": size, **columns, "mark": mark(Rows(keys, amounts), self.salt)}])
 
 
 class Box(NamedTuple):
@@ -135,14 +139,15 @@ class NodeCut(NamedTuple):
         return lifted_block(self.tree, self.blocks[number], cells)
 
 
-def check(reading: Reading, rows: pa.Table) -> None:
-    """Raise what tasks would, by the columns alone: `rows` has none."""
+def checked(reading: Reading, rows: pa.Table) -> Reading:
+    """Raise what tasks would, by the columns alone: `rows` has none. Return how they are to read."""
     import pyarrow as pa
 
     nothing = pa.RecordBatch.from_pylist([], schema=rows.schema)
     with _opened(reading, reading.names, iter([nothing])) as opened:
-        if opened is not None:
-            keyed_rows(opened, reading.domain, reading.measure)
+        assert opened is not None
+        keyed_rows(opened, reading.domain, reading.measure)
+        return reading._replace(zone=fetched("SELECT current_setting('TimeZone')", opened.connection)[0][0])
 
 
 def silent(
@@ -206,13 +211,13 @@ def tell_by_unit(reading: Reading, thing: HushtableError | str) -> pa.RecordBatc
 
 def bound_units(reading: Reading, unit: Unit, salt: str, batches: Batches) -> Batches:
     """Yield sorted runs of the keys of rows that stay, of those of whole units."""
-    heard: list[pa.Array] = []
+    messages: list[pa.Array] = []
 
     def rows() -> Batches:
         for batch in batches:
             said = batch.column("told")
-            heard.append(said.drop_null())
-            yield batch.filter(said.is_null()) if len(heard[-1]) else batch
+            messages.append(said.drop_null())
+            yield batch.filter(said.is_null()) if len(messages[-1]) else batch
 
     reader, columns = KeyReader(reading.words), list(unit_columns(reading))
     with _opened(reading._replace(query=None, where=None), columns, rows()) as opened:
@@ -221,7 +226,7 @@ def bound_units(reading: Reading, unit: Unit, salt: str, batches: Batches) -> Ba
             with closing(keyed.batches(opened.connection, _RUN)) as found:
                 for batch in reader.kept(found):
                     yield reading.run(reader.rows(batch))
-    for each in heard:
+    for each in messages:
         yield from (blocks([{"told": thing}]) for thing in each.to_pylist())
 
 
@@ -254,36 +259,61 @@ def _opened(reading: Reading, names: Sequence[str], batches: Batches) -> Iterato
         memory=reading.memory,
         threads=1,
     ) as opened:
+        if reading.zone is not None:
+            opened.connection.execute(f"SET TimeZone = {text_sql(reading.zone)}")
         yield opened
 
 
-def deal_runs(starts: Keys, batches: Batches) -> Batches:
+def deal_runs(starts: Keys, salt: int, batches: Batches) -> Batches:
     """Yield the pieces of runs that lie in each slice; `starts` has the first key of each."""
     words = len(starts)
     for row in rows_in(batches):
-        if row["told"] is None:
-            keys, amounts = keys_in(row["keys"], words), numbers_in(row["counts"])
-            edges = [*places_of(keys, starts).tolist(), keys.shape[1]]
-            yield blocks(
-                [
-                    {
-                        "slice": number,
-                        "size": end - begin,
-                        "keys": packed(keys[:, begin:end]),
-                        "counts": None if amounts is None else packed(amounts[begin:end]),
-                    }
-                    for number, (begin, end) in enumerate(pairwise(edges))
-                    if end > begin
-                ]
-            )
+        if row["told"] is not None:
+            said = heard(row["told"])
+            if isinstance(said, HushtableError):  # which the first reading did not come to
+                raise said
+            continue
+        keys, amounts = keys_in(row["keys"], words), numbers_in(row["counts"])
+        edges = [*places_of(keys, starts).tolist(), keys.shape[1]]
+        pieces = []
+        for number, (begin, end) in enumerate(pairwise(edges)):
+            if end > begin:
+                piece = Rows(keys[:, begin:end], None if amounts is None else amounts[begin:end])
+                few = condensed(piece)  # one cell may hold most rows of a piece, if not of a run
+                columns = {"keys": packed(few.keys), "counts": packed(few.amounts)}
+                facts = {"size": few.keys.shape[1], "mark": mark(piece, salt)}
+                pieces.append({"slice": number, **facts, **columns})
+        yield blocks(pieces)
+
+
+def mark(rows: Rows, salt: int) -> int:
+    """Return a number that tells rows from others, and adds up: that of all is the sum of parts, modulo 2^64.
+
+    So it tells whether what was dealt to slices is what was read, in whatever pieces it came.
+    """
+    mixed = np.full(rows.keys.shape[1], salt, dtype=np.uint64)
+    for word in rows.keys:  # the end of splitmix64, by Steele, Lea and Flood (2014)
+        mixed ^= word
+        for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+            mixed ^= mixed >> np.uint64(shift)
+            mixed *= np.uint64(factor)
+        mixed ^= mixed >> np.uint64(31)
+    if rows.amounts is not None:
+        mixed *= rows.amounts.view(np.uint64)
+    return int(mixed.sum(dtype=np.uint64).view(np.int64))
 
 
 def count_slices(cut: CellCut | NodeCut, batches: Batches) -> Batches:
     """Yield the counted cells of boxes or blocks, of which all pieces are here."""
     words = len(cut.starts)
     pieces: dict[int, list[Rows]] = {}
+    marks: dict[int, int] = {}
     for row in rows_in(batches):
+        if row["told"] is not None:
+            yield blocks([{"told": row["told"].to_pybytes()}])
+            continue
         found = pieces.setdefault(row["slice"], [])
+        marks[row["slice"]] = marks.get(row["slice"], 0) + row["mark"]
         if row["size"]:
             found.append(Rows(keys_in(row["keys"], words), numbers_in(row["counts"])))
     for number in sorted(pieces):
@@ -291,8 +321,8 @@ def count_slices(cut: CellCut | NodeCut, batches: Batches) -> Batches:
         occupied = [part.cells_occupied for part in cut.slices(number, (keys, counts))]
         facts = {"total": str(exact_sum(counts)), "occupied": packed(np.array(occupied, dtype=np.int64))}
         columns = {"keys": packed(keys), "counts": packed(counts)}
-        facts["digest"] = _digest(columns)
-        yield blocks([{"slice": number, "size": counts.size, **columns, **facts}])
+        signs = {"digest": _digest(columns), "mark": (marks[number] + (1 << 63)) % (1 << 64) - (1 << 63)}
+        yield blocks([{"slice": number, "size": counts.size, **columns, **facts, **signs}])
 
 
 def draw_slices(
@@ -312,13 +342,22 @@ def draw_slices(
         number = row["slice"]
         # Counted again from other rows, a unit could be in the cells of two slices.
         if _digest(row) != digests[number]:
-            fact = "the data changed while they were read"
-            raise BadData(fact, "Publish from a table that stays as it is, such as a copy of it.")
+            raise changed()
         parts = cut.slices(number, cells_in(row, len(cut.starts)))
         drawn = [task(part, counts, entropy) for part, counts in zip(parts, accepted[number], strict=True)]
         found = Candidates.joined(drawn)
+        if all(len(counts) <= 1 for counts in accepted[number]):
+            # With one rule, nobody asks which cells were occupied: then no file says it.
+            found.bands[:] = 0
         columns = {"keys": packed(found.keys), "counts": packed(found.counts), "bands": packed(found.bands)}
         yield blocks([{"slice": number, "size": found.counts.size, **columns}])
+
+
+def changed() -> BadData:
+    """Return the error of rows that were other ones when they were read again."""
+    fact = "the data changed while they were read"
+    hint = "Publish from a table that stays as it is, such as a copy of it, and is read the same each time."
+    return BadData(fact, hint)
 
 
 def _digest(row: Mapping[str, Any]) -> bytes:
