@@ -20,9 +20,9 @@ BIN_SPARK := $(VENV_SPARK)/bin
 # All tests take one process a core; a few that are selected start sooner without.
 PROCESSES := $(if $(ARGS),,-n auto)
 
-# They have a folder of their own, so that the others need not be imported to find them. One process: Spark itself
-# uses all cores, and a second Java process costs more than it gains.
-SPARK_TESTS := $(BIN_SPARK)/python -m pytest -q -o testpaths=tests/spark
+# They have a folder of their own, so that the others need not be imported to find them. Two processes: while one
+# waits for Java, the other works; each has a session for its files.
+SPARK_TESTS := $(BIN_SPARK)/python -m pytest -q -o testpaths=tests/spark $(if $(ARGS),,-n 2 --dist loadfile)
 
 # Written once, used by every target that makes an environment.
 define require_python

@@ -11,7 +11,7 @@ import pytest
 
 import hushtable as ht
 from hushtable.domain.attributes import Attribute, Integers
-from hushtable.engines.spark import counting, cutting
+from hushtable.engines.spark import counting, cutting, tasks
 from hushtable.summaries import summarize
 from tests.engines.contracts.flow import CERTAIN, failing, planted, publish, rows
 from tests.engines.contracts.refusals import CANARY, check_silence, left_in, spills, texts_of
@@ -112,7 +112,7 @@ def test_slices_of_two_readings_are_not_published_together(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # As if a worker was lost while slices were counted, and its rows were others when they were read again.
-    deal = counting.deal_runs
+    deal = tasks.deal_runs
 
     def other_rows(starts: Any, salt: int, batches: Any) -> Any:
         for batch in deal(starts, salt, batches):

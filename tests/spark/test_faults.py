@@ -197,8 +197,8 @@ def publication(data: str, tmp_path: Path) -> Publication:
 
 
 FAULTS = {
-    "when rows are read, in the draw, and when it is read": {
-        "deaths": [Death("read", None, "after"), Death("draw", 5, "after")],
+    "in the draw and when it is read": {
+        "deaths": [Death("draw", 5, "after")],
         "slow": 2,  # so that two attempts draw at the same time
         "kill_when": ["staged"],
     },
@@ -250,7 +250,8 @@ def local(data: str, *, unit: ht.Unit | None, seed: int) -> SparseTable:
         return counted.table()
 
 
-@pytest.mark.parametrize("unit", [UNIT, pytest.param(None, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("unit", [UNIT, None])
 def test_lost_counts_are_counted_again_with_the_same_choice_of_rows(
     unit: ht.Unit | None, driver: Callable[[], Driver], data: str, tmp_path: Path
 ) -> None:
@@ -274,7 +275,7 @@ def test_counts_that_are_other_ones_the_second_time_are_not_drawn_from() -> None
     cut = CellCut([Box((0,), (10,))])
 
     def counted(*cells: int) -> pa.RecordBatch:
-        rows = {"slice": 0, "size": len(cells), "keys": packed(np.array([cells], dtype=np.uint64))}
+        rows = {"slice": 0, "mark": 0, "size": len(cells), "keys": packed(np.array([cells], dtype=np.uint64))}
         (batch,) = count_slices(cut, iter([blocks([rows])]))
         return batch
 
