@@ -162,7 +162,13 @@ def test_a_first_word_of_2_to_the_64_is_cut_to_its_end() -> None:
 
 @pytest.mark.parametrize(
     ("work", "workers", "target"),
-    [(0, 2, 1 << 16), (3e6, 2, 500_000), (1e12, 2, 1 << 20), (1e9, 1000, 1e9 / 3000)],
+    [
+        (0, 2, 1 << 16),
+        (3e6, 2, 500_000),
+        (1e9, 2, 1 << 20),
+        (3e8, 500, 200_000),
+        (1e12, 2, 1e12 / 2048),  # more slices would cut runs into pieces that are too small
+    ],
 )
 def test_there_are_three_slices_for_each_worker(work: float, workers: int, target: float) -> None:
     assert target_of(work, workers=workers) == target

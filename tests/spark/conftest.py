@@ -15,8 +15,24 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+# Of the contract of engines, those that others of it come close to; `make test-long` runs them too.
+LONG = {
+    "test_a_bounded_sum_moves_by_at_most_the_bound_times_the_clamp",
+    "test_a_count_column_is_added_up",
+    "test_a_person_with_10_000_rows_moves_the_table_by_at_most_the_bound",
+    "test_a_query_that_fails_on_a_row_is_told_without_it",
+    "test_amounts_of_many_rows_are_added_up",
+    "test_bounded_units_pay_with_more_noise",
+    "test_it_is_known_whether_rules_dropped_rows",
+    "test_noise_is_even_over_slices_of_every_word",
+    "test_rows_become_a_release",
+}
+
+
 def pytest_itemcollected(item: pytest.Item) -> None:
     item.add_marker(pytest.mark.spark)
+    if getattr(item, "originalname", None) in LONG:
+        item.add_marker(pytest.mark.long)
 
 
 # Whoever runs these has pyspark and Java, so a test that is skipped would be one that nobody ever runs.
