@@ -28,8 +28,8 @@ DOMAIN = ht.Domain(
     )
 )
 STRUCTURES = [
-    ht.Dyadic(),
     ht.Haar(order=["y"]),
+    pytest.param(ht.Dyadic(), marks=pytest.mark.long),
     pytest.param(ht.Dyadic(order=["y", "x"]), marks=pytest.mark.long),
     pytest.param(ht.Haar(), marks=pytest.mark.long),
 ]
