@@ -45,6 +45,7 @@ def finish_largest(
             number = held[0].counts.size
             room = max(room, 2 * number)
     found = finish(held)
+    held.clear()  # which are as large as what was made of them
     rows, least = largest_counts(np.abs(found.counts), entropy, size=size)
     return found.only(rows), least
 
@@ -65,7 +66,10 @@ def finish_priorities(
             rows = hopeful(bounds, size=size)
             held, drawn, number = [found.only(rows)], [bounds.only(rows)], rows.size
             room = max(room, 2 * number)
-    found, bounds = finish(held), _joined(drawn)
+    found = finish(held)
+    held.clear()  # which are as large as what was made of them
+    bounds = _joined(drawn)
+    drawn.clear()
     if number <= size:
         return found, Fraction(0)
     rows, tau = chosen(found.counts, found.bands, bounds, rules, entropy, size=size)
