@@ -55,29 +55,31 @@ def finish_priorities(
 ) -> tuple[Candidates, Fraction]:
     """Return the `size` candidates with the largest priorities, and the next priority: 0 if there is none."""
     held: list[Candidates] = []
-    drawn: list[Bounds] = []
+    known: Bounds | None = None  # of the first in `held`, once some were dropped
     number, room = 0, _ROOM + 2 * size
     for part in parts:
         held.append(part)
-        drawn.append(drawn_bounds(part.counts, part.bands, rules, entropy))
         number += part.counts.size
         if number > room:
-            found, bounds = finish(held), _joined(drawn)
+            found, bounds = _bounded(held, known, rules, entropy)
             rows = hopeful(bounds, size=size)
-            held, drawn, number = [found.only(rows)], [bounds.only(rows)], rows.size
+            held, known, number = [found.only(rows)], bounds.only(rows), rows.size
             room = max(room, 2 * number)
-    found = finish(held)
-    held.clear()  # which are as large as what was made of them
-    bounds = _joined(drawn)
-    drawn.clear()
     if number <= size:
-        return found, Fraction(0)
+        return finish(held), Fraction(0)
+    found, bounds = _bounded(held, known, rules, entropy)
     rows, tau = chosen(found.counts, found.bands, bounds, rules, entropy, size=size)
     return found.only(rows), tau
 
 
-def _joined(parts: Sequence[Bounds]) -> Bounds:
-    """Return the bounds of all candidates."""
-    return Bounds(
-        np.concatenate([part.words for part in parts]), np.concatenate([part.low for part in parts])
-    )
+def _bounded(
+    held: list[Candidates], known: Bounds | None, rules: Sequence[Acceptance], entropy: BitSource
+) -> tuple[Candidates, Bounds]:
+    """Join candidates, and draw the first bits of those of which they are not known."""
+    found, first = finish(held), 0 if known is None else known.low.size
+    held.clear()  # which are as large as what was made of them
+    drawn = drawn_bounds(found.counts[first:], found.bands[first:], rules, entropy)
+    if known is None:
+        return found, drawn
+    both = (np.concatenate(pair) for pair in zip(known, drawn, strict=True))
+    return found, Bounds(*both)

@@ -39,8 +39,9 @@ class Slice(NamedTuple):
         return keys - self._start, counts
 
     def of_table(self, keys: Keys) -> Keys:
-        """Return keys that are counted from `start` as keys of the table."""
-        return keys + self._start
+        """Return keys that are counted from `start` as keys of the table, in place."""
+        keys += self._start
+        return keys
 
     @property
     def _start(self) -> Keys:
