@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +21,7 @@ from hushtable.publishing.thinning import thin
 from hushtable.release import exchanging, partials, writing
 from hushtable.release.exporting import export_release
 from hushtable.release.placing import new_file, new_folder
+from hushtable.release.reading import read_head
 from hushtable.release.record import check_output
 from tests.release.examples import people, write
 
@@ -460,32 +461,80 @@ def test_a_sweep_between_making_and_locking(
     assert [each.name for each in tmp_path.iterdir()] == ["x.parquet"]
 
 
+@pytest.fixture
+def often_switching() -> Iterator[None]:
+    """Let threads take turns a hundred times as often as they do."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    yield
+    sys.setswitchinterval(before)
+
+
+@pytest.mark.usefixtures("often_switching")
 @pytest.mark.parametrize("overwrite", [False, True])
 def test_threads_that_write_the_same_name(overwrite: bool, tmp_path: Path) -> None:
-    path, start = tmp_path / "x.parquet", threading.Barrier(8)
-    won, lost = list[int](), list[BadOutput]()
-    if overwrite:
-        folder(path)
+    for turn in range(20):
+        path, start = tmp_path / f"{turn}.parquet", threading.Barrier(8)
+        won, lost = list[int](), list[Exception]()
+        if overwrite:
+            folder(path)
 
-    def run(place: int) -> None:
-        start.wait()
-        try:
-            (folder if place % 2 else file)(path, total=place, overwrite=overwrite)
-            won.append(place)
-        except BadOutput as error:
-            lost.append(error)
+        def run(place: int) -> None:
+            start.wait()  # noqa: B023
+            try:
+                (folder if place % 2 else file)(path, total=place, overwrite=overwrite)  # noqa: B023
+                won.append(place)  # noqa: B023
+            except Exception as error:
+                lost.append(error)  # noqa: B023
 
-    threads = [threading.Thread(target=run, args=(place,)) for place in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+        threads = [threading.Thread(target=run, args=(place,)) for place in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
 
-    assert len(won) == 1 or (overwrite and won)
-    assert ht.open(path).noisy_total in won
-    assert len(ht.open(path).codes) == 4
-    file(path, overwrite=True)  # sweeps what an overtaken writer could not remove
-    assert list(tmp_path.iterdir()) == [path]
+        assert len(won) == (8 if overwrite else 1), lost
+        assert all("of this name already" in str(error) for error in lost), lost
+        assert ht.open(path).noisy_total in won
+        assert len(ht.open(path).codes) == 4
+        file(path, overwrite=True)  # sweeps what an overtaken writer could not remove
+        assert list(tmp_path.iterdir()) == [path]
+        path.unlink()
+
+
+@pytest.mark.parametrize("now", [file, folder, None])
+def test_a_folder_that_is_replaced_while_it_is_looked_at(
+    now: Callable[..., str] | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, looked = tmp_path / "x.parquet", list[Path]()
+    folder(path, total=1)
+
+    def late(each: Path) -> object:
+        found = read_head(each)
+        looked.append(each)
+        if len(looked) == 1:
+            os.rename(path, tmp_path / "moved")
+            if now is not None:
+                now(path)
+        return found
+
+    monkeypatch.setattr(writing, "read_head", late)
+    folder(path, total=2, overwrite=True)
+
+    assert ht.open(path).noisy_total == 2
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["moved", "x.parquet"]
+
+
+def test_no_name_of_what_is_unfinished_is_given_twice(tmp_path: Path) -> None:
+    # A writer that removes late what a sweep took before would remove another's.
+    names = set[Path]()
+    for _ in range(10):
+        handle, partial = partials.partial_folder(tmp_path / "x.parquet")
+        os.close(handle)
+        os.rmdir(partial)
+        names.add(partial)
+
+    assert len(names) == 10
 
 
 FOREVER = """

@@ -17,10 +17,9 @@ import errno
 import os
 from collections.abc import Callable
 from contextlib import suppress
-from itertools import count
 from pathlib import Path
 
-from hushtable.release.partials import held, remove
+from hushtable.release.partials import aside, held, remove
 
 Check = Callable[[Path], None]  # raises where what is at a path must not be removed
 
@@ -34,19 +33,17 @@ def exchange_for(finished: Path, path: Path, check: Check) -> None:
     if _exchanged(finished, path):
         with held(finished):  # which now is the old one; a sweep would take it while it is looked at
             _checked(finished, check, back=lambda: _exchanged(finished, path))
-        old = finished
+            _let_go(finished)
     else:
-        old = _aside(path)
+        old = aside(path)
         os.rename(path, old)
 
-        def place(aside: Path) -> None:
-            check(aside)
+        def place(old: Path) -> None:
+            check(old)
             os.rename(finished, path)
 
         _checked(old, place, back=lambda: os.rename(old, path))
-    sync(path.parent)  # before anything of the old one goes
-    with suppress(OSError):
-        remove(old)
+        _let_go(old)
 
 
 def sync(path: Path) -> None:
@@ -68,6 +65,13 @@ def _checked(old: Path, check: Check, *, back: Callable[[], object]) -> None:
         raise
 
 
+def _let_go(old: Path) -> None:
+    """Remove what was replaced, where that can be done, once the new name lasts."""
+    sync(old.parent)
+    with suppress(OSError):
+        remove(old)
+
+
 def _exchanged(first: Path, second: Path) -> bool:
     """Return whether two paths have exchanged their names, in one step; False where that is not known."""
     import ctypes
@@ -83,9 +87,3 @@ def _exchanged(first: Path, second: Path) -> bool:
     if number in _NOT_KNOWN:
         return False
     raise OSError(number, os.strerror(number))
-
-
-def _aside(path: Path) -> Path:
-    """Return a free name for what is replaced; a name has at most 255 bytes."""
-    names = (f"{path.name[:50]}.replaced-{os.getpid()}-{number}" for number in count())
-    return next(path.with_name(name) for name in names if not os.path.lexists(path.with_name(name)))

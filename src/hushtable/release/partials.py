@@ -1,6 +1,7 @@
 """Unfinished files and folders beside the name that they will have.
 
-Promise: each belongs to one living process, which holds a lock on it. What a killed process left behind is
+Promise: each belongs to one living writer, which holds a lock on it, and no name is given twice: whoever
+removes one late, after a sweep did, never removes another's. What a killed process left behind is
 removed by the next one that writes under the same name; of folders only those that hold nothing but parts of
 a release. Where there are no locks, nothing is removed.
 """
@@ -12,11 +13,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
+from time import time_ns
 
 from hushtable.release.parts import is_part_name
 
 _SUFFIX = ".partial"
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
+_NUMBERS = count(time_ns())  # so that neither a thread nor a process of the same number gives a name again
 
 
 def partial_file(path: Path) -> tuple[int, Path]:
@@ -42,6 +45,11 @@ def sweep(path: Path) -> None:
         for name in os.listdir(path.parent):
             if name.startswith(_prefix(path)) and name.endswith(_SUFFIX):
                 _remove_unlocked(path.parent / name)
+
+
+def aside(path: Path) -> Path:
+    """Return a new name beside `path`, for what is replaced; no sweep takes it from there."""
+    return path.with_name(f"{path.name[:50]}.replaced-{_number()}")
 
 
 @contextmanager
@@ -72,13 +80,10 @@ def remove(path: Path) -> None:
 
 
 def _locked(path: Path, opened: Callable[[Path], int | None]) -> tuple[int, Path]:
-    """Return what `opened` makes under the first free name, locked."""
-    for number in count():
-        partial = path.parent / f"{_prefix(path)}{os.getpid()}-{number}{_SUFFIX}"
-        try:
-            handle = opened(partial)
-        except FileExistsError:
-            continue
+    """Return what `opened` makes under a new name, locked."""
+    while True:
+        partial = path.parent / f"{_prefix(path)}{_number()}{_SUFFIX}"
+        handle = opened(partial)
         if handle is None:
             continue
         _lock(handle, wait=True)
@@ -87,7 +92,10 @@ def _locked(path: Path, opened: Callable[[Path], int | None]) -> tuple[int, Path
             if os.path.samestat(os.stat(partial), os.fstat(handle)):
                 return handle, partial
         os.close(handle)
-    raise AssertionError("the names never end")
+
+
+def _number() -> str:
+    return f"{os.getpid()}-{next(_NUMBERS)}"
 
 
 def _prefix(path: Path) -> str:

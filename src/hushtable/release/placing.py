@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
+from stat import S_ISDIR
 from typing import BinaryIO
 
 from hushtable.errors import BadOutput
@@ -84,14 +85,32 @@ def check_output(path: str | PathLike[str], *, overwrite: bool, check_folder: Ch
         taken = False
     except (OSError, ValueError):  # too long, or with characters that no name can have
         raise BadOutput("it is no name for a file here", "Give another.", file=ascii(str(path))) from None
-    if os.path.isdir(path):
-        check_folder(path)
+    _check_while_it_stays(path, check_folder)
     if taken and not overwrite:
         raise _exists(path)
     if not os.path.isdir(path.parent):
         raise BadOutput("its folder is not there", "Make the folder, or check the path.", file=str(path))
     if not os.access(path.parent, os.W_OK | os.X_OK):
         raise BadOutput("its folder cannot be written to", "Check its permissions.", file=str(path))
+
+
+def _check_while_it_stays(path: Path, check_folder: Check) -> None:
+    """Check a folder; start again where another writer replaced it while it was looked at."""
+    while before := _folder_at(path):
+        try:
+            return check_folder(path)
+        except (BadOutput, OSError):
+            if _folder_at(path) == before:
+                raise
+
+
+def _folder_at(path: Path) -> tuple[int, ...] | None:
+    """Return what tells a folder from another that has its name later; None where there is none."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return (found.st_dev, found.st_ino, found.st_ctime_ns) if S_ISDIR(found.st_mode) else None
 
 
 @contextmanager
