@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +16,7 @@ from hushtable.summaries import finishing, priorities
 from hushtable.summaries.finishing import finish, finish_largest, finish_priorities
 from hushtable.summaries.largest import largest_counts
 from hushtable.summaries.priorities import Bounds, hopeful, largest_priorities
-from hushtable.table.slices import Candidates
+from hushtable.table.slices import Candidates, Gathered
 
 RULES = [Acceptance(threshold=40), Acceptance(threshold="7.5"), Acceptance(threshold=2)]
 
@@ -54,6 +53,17 @@ def same(one: Candidates, other: Candidates) -> bool:
 
 
 SIZES = st.integers(1, 40)
+
+
+@given(parts=slices())
+def test_all_candidates_are_joined_in_their_order(parts: list[Candidates]) -> None:
+    found = finish(iter(parts))
+
+    for name, axis in (("keys", 1), ("counts", 0), ("bands", 0)):
+        given = [getattr(part, name) for part in parts]
+        assert np.array_equal(getattr(found, name), np.concatenate(given, axis=axis))
+        assert not any(np.shares_memory(getattr(found, name), each) for each in given)
+    assert found.counts.base is None  # no memory lies behind what may be published
 
 
 @pytest.mark.usefixtures("little_room")
@@ -123,14 +133,14 @@ def test_who_is_dropped_has_no_hope(low: NDArray[np.int64], size: int) -> None:
 def test_few_candidates_are_held(by: str, ties: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Memory follows the size and one slice, not all slices; ties at the cut stay."""
     monkeypatch.setattr(finishing, "_ROOM", 100)
-    real, joined = finish, []
+    joined = list[int]()
 
-    def watched(parts: Any) -> Candidates:
-        found = real(parts)
-        joined.append(found.counts.size)
-        return found
+    class Watched(Gathered):
+        def taken(self) -> Candidates:
+            joined.append(self.number)
+            return super().taken()
 
-    monkeypatch.setattr(finishing, "finish", watched)
+    monkeypatch.setattr(finishing, "Gathered", Watched)
     generator, size, in_a_slice = np.random.default_rng(1), 200, 500
 
     def slice_of(number: int) -> Candidates:

@@ -16,36 +16,32 @@ from hushtable.methods.acceptance import Acceptance
 from hushtable.noise import BitSource
 from hushtable.summaries.largest import largest_counts
 from hushtable.summaries.priorities import Bounds, chosen, drawn_bounds, hopeful
-from hushtable.table.slices import Candidates
+from hushtable.table.slices import Candidates, Gathered
 
 _ROOM = 1 << 20  # candidates that are held whatever the size
 
 
 def finish(parts: Iterable[Candidates]) -> Candidates:
     """Return the candidates of all slices."""
-    return Candidates.joined(list(parts))
+    return Candidates.joined(parts)
 
 
 def finish_largest(
     parts: Iterable[Candidates], entropy: BitSource, *, size: int
 ) -> tuple[Candidates, int | None]:
     """Return the `size` largest counts, and the smallest of them."""
-    held: list[Candidates] = []
-    number, room = 0, _ROOM + 2 * size
+    gathered, room = Gathered(), _ROOM + 2 * size
     for part in parts:
-        held.append(part)
-        number += part.counts.size
-        if number > room:
-            found = finish(held)
+        gathered.add(part)
+        if gathered.number > room:
+            found = gathered.taken()
             magnitudes = np.abs(found.counts)
             # One more than is chosen stays, so that it is known that there were more, and those that tie with
             # it: which of them are chosen is drawn when all are there.
-            cut = np.partition(magnitudes, number - size - 1)[number - size - 1]
-            held = [found.only(np.flatnonzero(magnitudes >= cut))]
-            number = held[0].counts.size
-            room = max(room, 2 * number)
-    found = finish(held)
-    held.clear()  # which are as large as what was made of them
+            place = magnitudes.size - size - 1
+            gathered.add(found.only(np.flatnonzero(magnitudes >= np.partition(magnitudes, place)[place])))
+            room = max(room, 2 * gathered.number)
+    found = gathered.taken()
     rows, least = largest_counts(np.abs(found.counts), entropy, size=size)
     return found.only(rows), least
 
@@ -54,32 +50,32 @@ def finish_priorities(
     parts: Iterable[Candidates], rules: Sequence[Acceptance], entropy: BitSource, *, size: int
 ) -> tuple[Candidates, Fraction]:
     """Return the `size` candidates with the largest priorities, and the next priority: 0 if there is none."""
-    held: list[Candidates] = []
-    known: Bounds | None = None  # of the first in `held`, once some were dropped
-    number, room = 0, _ROOM + 2 * size
+    gathered, room = Gathered(), _ROOM + 2 * size
+    known: Bounds | None = None  # of the first in `gathered`, once some were dropped
     for part in parts:
-        held.append(part)
-        number += part.counts.size
-        if number > room:
-            found, bounds = _bounded(held, known, rules, entropy)
+        gathered.add(part)
+        if gathered.number > room:
+            found = gathered.taken()
+            bounds = _bounds(found, known, rules, entropy)
             rows = hopeful(bounds, size=size)
-            held, known, number = [found.only(rows)], bounds.only(rows), rows.size
-            room = max(room, 2 * number)
-    if number <= size:
-        return finish(held), Fraction(0)
-    found, bounds = _bounded(held, known, rules, entropy)
-    rows, tau = chosen(found.counts, found.bands, bounds, rules, entropy, size=size)
+            gathered.add(found.only(rows))
+            known, room = bounds.only(rows), max(room, 2 * rows.size)
+    found = gathered.taken()
+    if found.counts.size <= size:
+        return found, Fraction(0)
+    # The bounds have no name here, so they are gone before the rows are taken.
+    rows, tau = chosen(
+        found.counts, found.bands, _bounds(found, known, rules, entropy), rules, entropy, size=size
+    )
     return found.only(rows), tau
 
 
-def _bounded(
-    held: list[Candidates], known: Bounds | None, rules: Sequence[Acceptance], entropy: BitSource
-) -> tuple[Candidates, Bounds]:
-    """Join candidates, and draw the first bits of those of which they are not known."""
-    found, first = finish(held), 0 if known is None else known.low.size
-    held.clear()  # which are as large as what was made of them
+def _bounds(
+    found: Candidates, known: Bounds | None, rules: Sequence[Acceptance], entropy: BitSource
+) -> Bounds:
+    """Return the bounds of all candidates: first bits are drawn of those of which they are not known."""
+    first = 0 if known is None else known.low.size
     drawn = drawn_bounds(found.counts[first:], found.bands[first:], rules, entropy)
     if known is None:
-        return found, drawn
-    both = (np.concatenate(pair) for pair in zip(known, drawn, strict=True))
-    return found, Bounds(*both)
+        return drawn
+    return Bounds(*(np.concatenate(pair) for pair in zip(known, drawn, strict=True)))

@@ -7,12 +7,12 @@ are worked on: threads of this process, or other machines.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from math import prod
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,17 +64,46 @@ class Candidates(NamedTuple):
     bands: NDArray[np.int8]
 
     @classmethod
-    def joined(cls, parts: Sequence[Candidates]) -> Candidates:
-        """Return those of several slices."""
-        return cls(
-            np.concatenate([part.keys for part in parts], axis=1),
-            np.concatenate([part.counts for part in parts]),
-            np.concatenate([part.bands for part in parts]),
-        )
+    def joined(cls, parts: Iterable[Candidates]) -> Candidates:
+        """Return those of one slice or more."""
+        gathered = Gathered()
+        for part in parts:
+            gathered.add(part)
+        return gathered.taken()
 
     def only(self, rows: NDArray[np.intp]) -> Candidates:
         """Return the chosen ones."""
         return Candidates(self.keys.take(rows, axis=1), self.counts[rows], self.bands[rows])
+
+
+class Gathered:
+    """Candidates as they come. Each part is copied and let go, so that no two copies of all are ever held."""
+
+    def __init__(self) -> None:
+        self.number = 0
+        self._found: list[NDArray[Any]] = []  # keys, counts and bands, each with room for more at its end
+
+    def add(self, part: Candidates) -> None:
+        """Add the candidates of a slice."""
+        start, self.number = self.number, self.number + part.counts.size
+        if not self._found:
+            self._found = [each.copy() for each in part]
+            return
+        for place, more in enumerate(part):
+            held = self._found[place]
+            if self.number > held.shape[-1]:
+                grown = np.empty((*held.shape[:-1], max(2 * start, self.number)), dtype=held.dtype)
+                grown[..., :start] = held[..., :start]
+                self._found[place] = held = grown
+            held[..., start : self.number] = more
+
+    def taken(self) -> Candidates:
+        """Return what was added, and hold it no longer."""
+        (keys, counts, bands), number = self._found, self.number
+        self._found, self.number = [], 0
+        for each in (counts, bands):  # which may be published: nothing lies behind their end
+            each.resize(number, refcheck=False)
+        return Candidates(keys[:, :number], counts, bands)
 
 
 # What is done with a slice: it gets how many empty cells each band accepts, and bits.
