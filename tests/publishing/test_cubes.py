@@ -17,10 +17,10 @@ from hushtable.domain.attributes import Attribute, Categories, Integers
 from hushtable.exact.laws import TwoSidedGeometric
 from hushtable.methods.settings import Method
 from hushtable.methods.tuning import auto_cutoff
+from hushtable.methods.weights import weights_of
 from hushtable.publishing import publish as flow
 from hushtable.publishing.choices import choice_over
 from hushtable.publishing.thinning import thin, thinned_method
-from hushtable.release.layout import weights_of
 from hushtable.release.terms import Part
 from hushtable.summaries.cubes import draw_marginals
 from tests.harness.statistics import ALARM, fits, follows, law_at, replay

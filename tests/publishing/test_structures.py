@@ -19,7 +19,7 @@ from hushtable.publishing.thinning import thin
 from hushtable.release.exporting import export_release
 from hushtable.structures.nodes import node_space, published_units
 from hushtable.structures.settings import Cells, Structure
-from hushtable.summaries import summarize
+from hushtable.summaries.flat import summarize_slices
 
 DOMAIN = ht.Domain(
     attributes=(
@@ -186,11 +186,10 @@ def test_a_share_of_nothing_may_be_said(tmp_path: Path) -> None:
 
 def test_what_is_drawn_is_what_the_terms_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[dict[str, Any]] = []
-    draw = summarize.summarize_slices
 
     def watched(slices: Any, space: KeySpace, method: ht.Method, **settings: Any) -> Any:
         seen.append({"space": space, **settings})
-        return draw(slices, space, method, **settings)
+        return summarize_slices(slices, space, method, **settings)
 
     monkeypatch.setattr(flow, "summarize_slices", watched)
     release = publish(tmp_path, structure=ht.ProductDyadic(), epsilon="0.3")

@@ -13,8 +13,8 @@ import pytest
 import hushtable as ht
 from hushtable.domain.attributes import Attribute, Integers
 from hushtable.methods.settings import Method
+from hushtable.methods.weights import weights_of
 from hushtable.publishing.thinning import thin, thinned_method
-from hushtable.release.layout import weights_of
 from hushtable.structures.settings import Dyadic, Lifted
 from tests.release.examples import (
     METHODS,

@@ -12,7 +12,7 @@ import pytest
 import hushtable as ht
 from hushtable.domain.attributes import Attribute, Integers
 from hushtable.engines.spark import counting, cutting, tasks
-from hushtable.summaries import summarize
+from hushtable.summaries import flat
 from tests.engines.contracts.flow import CERTAIN, failing, planted, publish, rows
 from tests.engines.contracts.refusals import CANARY, check_silence, left_in, spills, texts_of
 from tests.spark.test_contract import OnSpark
@@ -65,7 +65,7 @@ def test_the_session_is_as_it_was(
 ) -> None:
     before = state_of(spark)
     if fails:
-        monkeypatch.setattr(summarize, "draw_candidates", failing)
+        monkeypatch.setattr(flat, "draw_candidates", failing)
         with pytest.raises(ht.BadData, match="a task of hushtable failed on a worker"):
             publish(tmp_path, spark.createDataFrame(rows(100)))
     else:

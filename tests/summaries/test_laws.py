@@ -13,7 +13,8 @@ import pytest
 import hushtable as ht
 from hushtable.methods.acceptance import Acceptance
 from hushtable.methods.settings import Method
-from hushtable.summaries.summarize import acceptance_of
+from hushtable.summaries.flat import acceptance_of
+from hushtable.summaries.thinning import at_threshold, of_size
 from tests.harness import statistics
 from tests.harness.statistics import (
     ALARM,
@@ -318,7 +319,7 @@ def test_thinning_gives_the_law_of_the_smaller_summary(method: Method) -> None:
     thresholds, cuts = [], []
     for _ in range(runs(650)):
         summary = shortcut(COUNTS, 60, method, rate, entropy)
-        thinned = summary._of_size(5, entropy)
+        thinned = of_size(summary, 5, entropy)
         assert len(thinned) == min(5, len(summary))
         if summary.threshold is None:
             cuts.append(int(np.abs(thinned.counts).min()))
@@ -339,11 +340,8 @@ def test_raising_a_threshold_gives_the_law_of_the_higher_one() -> None:
     rate, entropy = Fraction(1, 3), replay(808)
     empty, higher = [], Acceptance(threshold=12)
     for _ in range(runs(80)):
-        rows = rows_of(
-            shortcut(COUNTS, CELLS, ht.Threshold(threshold="4.5"), rate, entropy)._at_threshold(
-                Fraction(12), entropy
-            )
-        )
+        summary = shortcut(COUNTS, CELLS, ht.Threshold(threshold="4.5"), rate, entropy)
+        rows = rows_of(at_threshold(summary, Fraction(12), entropy))
         empty += [rows.get(cell, ABSENT) for cell in range(CELLS) if cell not in COUNTS]
 
     assert follows(empty, cell_law(0, higher, rate)) > ALARM

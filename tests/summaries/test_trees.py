@@ -15,7 +15,8 @@ from hushtable.methods.settings import Method
 from hushtable.noise import BitSource
 from hushtable.structures.nodes import NodeSpace, nodes_over
 from hushtable.structures.settings import Lifted
-from hushtable.summaries.summarize import acceptance_of, draw_summary, summarize_slices
+from hushtable.summaries.flat import acceptance_of, summarize_slices
+from hushtable.summaries.summarize import draw_summary
 from hushtable.summaries.summary import Summary
 from hushtable.table import lifting
 from hushtable.table.lifting import lifted

@@ -19,7 +19,8 @@ from hushtable.methods.acceptance import Acceptance
 from hushtable.methods.settings import Method
 from hushtable.noise import BitSource
 from hushtable.summaries import laborious
-from hushtable.summaries.summarize import acceptance_of, draw_summary
+from hushtable.summaries.flat import acceptance_of
+from hushtable.summaries.summarize import draw_summary
 from hushtable.summaries.summary import Summary
 from tests.harness.statistics import FloatLaw, from_masses
 

@@ -56,14 +56,9 @@ from hushtable.structures.cubes import CubeSpace, cube_space
 from hushtable.structures.nodes import NodeSpace, PrunedSpace, as_structure, published_units
 from hushtable.structures.settings import Cells, CountSketch, Marginals, Structure
 from hushtable.summaries.cubes import draw_marginals
-from hushtable.summaries.summarize import (
-    check_cutoff,
-    check_method,
-    draw_summary,
-    drawn_keys,
-    expected_empty,
-    summarize_slices,
-)
+from hushtable.summaries.flat import check_method, expected_empty, summarize_slices
+from hushtable.summaries.structured import check_cutoff, drawn_keys
+from hushtable.summaries.summarize import draw_summary
 from hushtable.summaries.summary import Summary
 from hushtable.table.progress import Progress, unheard
 

@@ -159,17 +159,6 @@ def _place_columns(terms: Terms, codes: NDArray[np.int64]) -> list[pa.ChunkedArr
     ]
 
 
-def weights_of(counts: NDArray[np.int64], threshold: float | None) -> NDArray[np.float64]:
-    """Return sign * max(|count|, threshold), and 0 for a count of 0: the rule of the column `weight`."""
-    weights = counts.astype(np.float64)
-    if threshold:
-        np.abs(weights, out=weights)
-        np.maximum(weights, threshold, out=weights)
-        np.negative(weights, out=weights, where=counts < 0)
-        weights[counts == 0] = 0.0
-    return weights
-
-
 def _columns(terms: Terms) -> list[Column]:
     return columns_of(terms.structure, terms.domain)
 

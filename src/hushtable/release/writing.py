@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 
 from hushtable.domain.keys import ascending
 from hushtable.errors import BadOutput, BadRelease, InternalError
+from hushtable.methods.weights import weights_of
 from hushtable.release import checksum, placing
 from hushtable.release.footer import entries_of
-from hushtable.release.layout import ROWS_IN_A_GROUP, encodings_of, rows_of, schema_of, weights_of
+from hushtable.release.layout import ROWS_IN_A_GROUP, encodings_of, rows_of, schema_of
 from hushtable.release.parts import FilePart, digest_of_parts, part_name
 from hushtable.release.placing import new_file, new_folder
 from hushtable.release.reading import read_head

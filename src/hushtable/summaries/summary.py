@@ -5,30 +5,20 @@ Promise: everything here is safe to publish; thinning it further is post-process
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
-from math import ceil
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.errors import BadChoice, BadNumber, BadSettings
-from hushtable.exact.rationals import Rational, as_count, as_fraction
-from hushtable.methods.acceptance import Acceptance
+from hushtable.exact.rationals import Rational
 from hushtable.methods.settings import Method
-from hushtable.noise import BitSource, KeyStream, bernoulli, kept
-from hushtable.release.layout import weights_of
-from hushtable.structures.branching import BranchingTree
-from hushtable.structures.fitting import own_masses
-from hushtable.structures.nodes import Nodes, NodeSpace, PrunedSpace
-from hushtable.structures.paths import Paths, paths
-from hushtable.structures.settings import Cells, Structure
-from hushtable.structures.sketches import SketchSpace
-from hushtable.structures.trees import DyadicTree
-from hushtable.summaries.candidates import LARGEST_NOISY
-from hushtable.summaries.largest import largest_counts
-from hushtable.summaries.priorities import largest_priorities
-from hushtable.summaries.rooted import known_cutoff, largest_paths
+
+if TYPE_CHECKING:  # a summary of cells does not wait for structures
+    from hushtable.structures.nodes import Nodes
+    from hushtable.structures.settings import Structure
+    from hushtable.structures.sketches import SketchSpace
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,6 +53,8 @@ class Summary:
     @property
     def structure(self) -> Structure:
         """Which sums of cells the rows are."""
+        from hushtable.structures.settings import Cells
+
         return Cells() if self.nodes is None else self.nodes.structure
 
     def thin(
@@ -88,95 +80,6 @@ class Summary:
         >>> len(ht.summarize(table, ht.Priority(size=1000), epsilon=1).thin(size=10))
         10
         """
-        if sum(setting is not None for setting in (size, cutoff, threshold)) != 1:
-            raise BadSettings("thin", ("size", "cutoff", "threshold"))
-        if isinstance(self.nodes, SketchSpace):
-            raise BadChoice("a sketch needs all of its buckets", "Publish a narrower one.")
-        if size is not None:
-            if as_count(size, name="size") < 1:
-                raise BadNumber(name="size", value=size, allowed="is below 1", hint="Keep at least one row.")
-            return self._of_size(size, KeyStream())
-        if cutoff is not None:
-            return self._above_cutoff(self._raised("cutoff", cutoff, self.cutoff))
-        if isinstance(self.nodes, PrunedSpace):
-            fact = "a pruned tree is not sampled: a node would be left without those above it"
-            raise BadChoice(fact, "Thin it by `size` or `cutoff`.")
-        return self._at_threshold(self._raised("threshold", threshold, self.threshold), KeyStream())
+        from hushtable.summaries.thinning import thinned
 
-    def _of_size(self, size: int, entropy: BitSource) -> Summary:
-        if len(self) <= size:
-            return self
-        if self.threshold is None:
-            if self._tree is None:
-                rows, cut = largest_counts(np.abs(self.counts), entropy, size=size)
-            else:
-                rows, cut = largest_paths(*self._paths(self._tree), entropy, size=size)
-            return self._only(rows, cutoff=None if cut is None else float(cut))
-        # Given what is published, 1 / priority is uniform up to 1 / max(|v|, threshold): drawing it now gives
-        # the law of the priorities that chose these rows (PROOF.md, step 8).
-        rule = Acceptance(threshold=Fraction(self.threshold) or None)
-        occupied = np.full(len(self), -1, dtype=np.int8)
-        rows, tau = largest_priorities(self.counts, occupied, [rule], entropy, size=size)
-        return self._only(rows, threshold=float(tau))
-
-    def _above_cutoff(self, cutoff: Fraction) -> Summary:
-        magnitudes = np.abs(self.counts)
-        if self._tree is not None:
-            if self.threshold:
-                fact = "the cutoff of a sampled consistent tree cannot be raised: ancestors may be missing"
-                raise BadChoice(fact, "Thin it by `size` or `threshold`.")
-            magnitudes = self._paths(self._tree).minima
-        passed = magnitudes >= ceil(cutoff)
-        passed[:1] |= isinstance(self.nodes, PrunedSpace)  # whose root stays
-        return self._only(np.flatnonzero(passed), cutoff=float(cutoff))
-
-    def _at_threshold(self, threshold: Fraction, entropy: BitSource) -> Summary:
-        # A row that was kept at the own threshold is kept at a higher one with chance
-        # max(|v|, own) / max(|v|, higher).
-        own = Fraction(self.threshold or 0)
-        magnitudes = np.abs(self.counts)
-        passed = kept(magnitudes, threshold, entropy)
-        small = np.flatnonzero(magnitudes < ceil(own))
-        passed[small] = bernoulli(own / threshold, entropy, count=small.size)
-        return self._only(np.flatnonzero(passed), threshold=float(threshold))
-
-    def _only(
-        self, rows: NDArray[np.intp], *, cutoff: float | None = None, threshold: float | None = None
-    ) -> Summary:
-        """Return the chosen rows, under a new cutoff or threshold where one is given."""
-        threshold = self.threshold if threshold is None else threshold
-        cutoff = self.cutoff if cutoff is None else cutoff
-        codes, counts = self.codes[rows], self.counts[rows]
-        weights = weights_of(counts, threshold)
-        if isinstance(self.nodes, PrunedSpace):
-            cutoff = known_cutoff(counts, cutoff or 1.0)
-            rate = self.epsilon * self.nodes.share / self.sensitivity
-            weights = own_masses(self.nodes.tree, codes[:, 0], counts, rate=rate, cutoff=cutoff)
-        return replace(self, codes=codes, counts=counts, weights=weights, threshold=threshold, cutoff=cutoff)
-
-    @property
-    def _tree(self) -> DyadicTree | BranchingTree | None:
-        """The tree, if nodes are published only with those above them."""
-        if isinstance(self.nodes, PrunedSpace):
-            return self.nodes.tree
-        return self.nodes.consistent_tree if isinstance(self.nodes, NodeSpace) else None
-
-    def _paths(self, tree: DyadicTree | BranchingTree) -> Paths:
-        """Return the smallest count on the path to each node; of a pruned tree, the root always stays."""
-        counts = self.counts
-        if isinstance(tree, BranchingTree):
-            counts = counts.copy()
-            counts[0] = LARGEST_NOISY
-        return paths(tree, self.codes[:, 0], counts)
-
-    @staticmethod
-    def _raised(name: str, value: Rational | None, own: float | None) -> Fraction:
-        """Return a cutoff or threshold that is above 0 and not below the summary's own."""
-        exact = as_fraction(value if value is not None else 0, name=name)
-        least = Fraction(own or 0)
-        if exact <= 0 or exact < least:
-            hint = "What was not published cannot be brought back."
-            raise BadNumber(
-                name=name, value=value, allowed=f"is below the summary's own {float(least):g}", hint=hint
-            )
-        return exact
+        return thinned(self, size=size, cutoff=cutoff, threshold=threshold)

@@ -18,7 +18,7 @@ import hushtable as ht
 from hushtable.domain.attributes import Attribute, Categories, Integers
 from hushtable.methods.settings import Method
 from hushtable.publishing import publish as flow
-from hushtable.summaries import summarize
+from hushtable.summaries import flat
 from tests.engines.contracts.counting import whole
 from tests.engines.contracts.engine import Engine
 from tests.engines.contracts.refusals import CANARY, NUMBER, check_silence, left_in, texts_of
@@ -248,7 +248,7 @@ def test_a_failure_after_the_charge_leaves_it_spent(
 ) -> None:
     """A task fails while it draws, with a value of a row in its words."""
     ledger = new_ledger(tmp_path)
-    monkeypatch.setattr(summarize, "draw_candidates", failing)
+    monkeypatch.setattr(flat, "draw_candidates", failing)
 
     with pytest.raises(ht.HushtableError) as caught:
         publish(tmp_path, engine.data(planted()), ledger=ledger)

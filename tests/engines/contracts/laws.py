@@ -22,7 +22,7 @@ from hushtable.exact.laws import TwoSidedGeometric
 from hushtable.methods.acceptance import Acceptance
 from hushtable.methods.settings import Method
 from hushtable.publishing import publish as flow
-from hushtable.summaries.summarize import acceptance_of, summarize_slices
+from hushtable.summaries.flat import acceptance_of, summarize_slices
 from hushtable.summaries.summary import Summary
 from tests.engines.contracts.counting import whole
 from tests.engines.contracts.engine import Engine, counted_with

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.methods.weights import weights_of
 from hushtable.query.estimation.parts import Array
 from hushtable.query.estimation.sampling import Sampled
 from hushtable.query.nodes.covers import Cover
-from hushtable.release.layout import weights_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,253 @@
+"""The one flow of every flat summary, of cells or of nodes: from slices to rows, by the short way.
+
+Choose the rule, draw how many empty cells of each slice pass, draw the candidates of each slice, finish.
+
+Promise: the summary has exactly the law of adding noise to every cell and summarising afterwards
+(`laborious`, the slow reference), whatever the slices and wherever they are. Proof: PROOF.md here.
+Cost: time and memory follow the occupied cells plus the rows published, never the size of the domain.
+Source: Cormode, Procopiuc, Srivastava, Tran, section 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
+from functools import partial
+from itertools import accumulate
+from math import isqrt
+from typing import NamedTuple
+
+import numpy as np
+
+from hushtable.domain.keys import KeySpace, ascending, no_keys, sorting_order
+from hushtable.errors import TooManyCells, TooManyRows
+from hushtable.exact.balls import nearest_float
+from hushtable.exact.laws import at_rate
+from hushtable.exact.rationals import as_rate
+from hushtable.methods.acceptance import Acceptance, Band, widens
+from hushtable.methods.settings import (
+    LARGEST_SIZE,
+    Everything,
+    Filter,
+    FilterPriority,
+    FilterThreshold,
+    Method,
+    Priority,
+    Threshold,
+)
+from hushtable.methods.tuning import cutoff_for, threshold_for
+from hushtable.methods.weights import weights_of
+from hushtable.noise import BitSource, binomial, empty_cells
+from hushtable.summaries.candidates import draw_candidates, draw_everything
+from hushtable.summaries.finishing import finish, finish_largest, finish_priorities
+from hushtable.summaries.summary import Summary
+from hushtable.table.progress import Progress, unheard
+from hushtable.table.slices import Candidates, Slices, SlicesHere, split
+from hushtable.table.sparse import SparseTable
+
+LARGEST_FULL_TABLE = 100_000_000  # cells of a table that `Everything` publishes whole
+_SLICE = 1 << 18  # cells of a slice: what a draw touches stays small, and a thread is worth its start
+_FEW_SLICES = 16  # up to so many, a draw for each is quicker than one for all
+
+
+def summarize_table(
+    table: SparseTable,
+    method: Method,
+    *,
+    epsilon: Fraction,
+    sensitivity: Fraction,
+    entropy: BitSource,
+    threads: int = 1,
+    slices: int | None = None,
+    first_guess: Acceptance | None = None,
+    progress: Progress = unheard,
+) -> Summary:
+    """Draw a summary of the cells of a table, in so many slices, or in as many as its work is worth."""
+    work = table.counts.size + (getattr(method, "size", None) or 0)
+    return summarize_slices(
+        SlicesHere(split(table, parts=slices or -(-work // _SLICE) or 1), threads, progress),
+        table.space,
+        method,
+        epsilon=epsilon,
+        sensitivity=sensitivity,
+        entropy=entropy,
+        first_guess=first_guess,
+    )
+
+
+def summarize_slices(
+    slices: Slices,
+    space: KeySpace,
+    method: Method,
+    *,
+    epsilon: Fraction,
+    sensitivity: Fraction,
+    entropy: BitSource,
+    first_guess: Acceptance | None = None,
+) -> Summary:
+    """Draw a summary of a table that comes in slices, wherever they are."""
+    rate = as_rate(epsilon / sensitivity)
+    check_method(method, cells_total=space.cells_total, rate=rate)
+    draw = _Draw(slices, rate, entropy)
+    threshold: float | None = None
+    cutoff: Fraction | int | None = None
+    match method:
+        case Everything():
+            found = draw.everything(method)
+        case Filter(size=int(size)):
+            found, cutoff = draw.largest(size, method.two_sided, first_guess)
+        case Priority(size=size):
+            found, threshold = draw.priorities(size, Acceptance(two_sided=method.two_sided), first_guess)
+        case FilterPriority(size=size):
+            rule = Acceptance(cutoff=method.cutoff, two_sided=method.two_sided)
+            found, threshold = draw.priorities(size, rule, first_guess)
+            cutoff = rule.cutoff
+        case _:
+            rule = acceptance_of(method, cells_total=space.cells_total, rate=rate)
+            found = draw.accepted(rule)
+            cutoff = rule.cutoff
+            threshold = None if isinstance(method, Filter) else float(rule.threshold or 0)
+    if not ascending(found.keys):
+        found = found.only(sorting_order(found.keys))
+    return Summary(
+        shape=space.shape,
+        method=method,
+        epsilon=epsilon,
+        sensitivity=sensitivity,
+        codes=space.unpack(found.keys),
+        counts=found.counts,
+        weights=weights_of(found.counts, threshold),
+        threshold=threshold,
+        cutoff=None if cutoff is None else float(cutoff),
+    )
+
+
+def check_method(method: Method, *, cells_total: int, rate: Fraction) -> None:
+    """Raise where a method would publish too much: by public numbers, the same for every table of a shape.
+
+    Not for consistent trees, which keep few empty nodes whatever the cutoff (`consistent`).
+    """
+    if isinstance(method, Everything):
+        if cells_total > LARGEST_FULL_TABLE:
+            raise TooManyCells(cells_total=cells_total, limit=LARGEST_FULL_TABLE)
+    elif isinstance(method, Threshold | FilterThreshold) or (
+        isinstance(method, Filter) and method.size is None
+    ):
+        rule = acceptance_of(method, cells_total=cells_total, rate=rate)
+        expected = _expected(rule, cells_total, rate)
+        if expected > LARGEST_SIZE:
+            raise TooManyRows(expected=expected, limit=LARGEST_SIZE)
+
+
+def expected_empty(method: Method, *, cells: int, rate: Fraction) -> float:
+    """Return about how many empty cells a method draws: by public numbers."""
+    if isinstance(method, Everything):
+        return float(cells)
+    if isinstance(method, Threshold | FilterThreshold) or (
+        isinstance(method, Filter) and method.size is None
+    ):
+        return _expected(acceptance_of(method, cells_total=cells, rate=rate), cells, rate)
+    return min(float(getattr(method, "size", 0)), float(cells))
+
+
+def _expected(rule: Acceptance | Band, cells: int, rate: Fraction) -> float:
+    """Return how many of so many empty cells a rule accepts on average."""
+    return nearest_float(at_rate(lambda a: rule.pass_probability(a) * cells, rate))
+
+
+def acceptance_of(
+    method: Filter | Threshold | FilterThreshold, *, cells_total: int, rate: Fraction
+) -> Acceptance:
+    """Return the rule of a method. A threshold from a size uses the public number of cells, nothing else."""
+    cutoff, threshold = getattr(method, "cutoff", None), getattr(method, "threshold", None)
+    rule = Acceptance(cutoff=cutoff, threshold=threshold, two_sided=method.two_sided)
+    if method.size is None:
+        return rule
+    return threshold_for(method.size, cells=cells_total, rate=rate, rule=rule)
+
+
+class _Draw(NamedTuple):
+    """One summary in the making: the slices, and what every step of it needs."""
+
+    slices: Slices
+    rate: Fraction
+    entropy: BitSource
+
+    def everything(self, method: Everything) -> Candidates:
+        """Return all cells, each with noise."""
+        task = partial(draw_everything, rate=self.rate)
+        found = finish(self.slices.map_slices(task, [()] * len(self.slices.cells_empty), self.entropy))
+        return found._replace(counts=np.maximum(found.counts, 0)) if method.nonnegative else found
+
+    def accepted(self, rule: Acceptance) -> Candidates:
+        """Return the cells that a rule accepts."""
+        counts = self._counts(self.slices.cells_empty, rule)
+        return finish(self._candidates([rule], [[count] for count in counts]))
+
+    def largest(
+        self, size: int, two_sided: bool, first_guess: Acceptance | None
+    ) -> tuple[Candidates, int | None]:
+        """Return the `size` largest counts, and the smallest of them."""
+
+        def rule_for(expected: int, cells: int) -> Acceptance:
+            return cutoff_for(expected, cells=cells, rate=self.rate, two_sided=two_sided)
+
+        found = self._candidates(*self._extended(size, rule_for, first_guess))
+        return finish_largest(found, self.entropy, size=size)
+
+    def priorities(
+        self, size: int, rule: Acceptance, first_guess: Acceptance | None
+    ) -> tuple[Candidates, float]:
+        """Return a priority sample of the cells that the plain rule accepts, and its threshold."""
+
+        def rule_for(expected: int, cells: int) -> Acceptance:
+            return threshold_for(expected, cells=cells, rate=self.rate, rule=rule)
+
+        rules, accepted = self._extended(size, rule_for, first_guess)
+        found, tau = finish_priorities(self._candidates(rules, accepted), rules, self.entropy, size=size)
+        return found, float(tau)
+
+    def _extended(
+        self, size: int, rule_for: Callable[[int, int], Acceptance], first_guess: Acceptance | None
+    ) -> tuple[list[Acceptance], list[list[int]]]:
+        """Widen a rule until it accepts more than `size` empty cells, or all that it ever can.
+
+        Returns the rules, and how many cells of each slice each band accepts. Only these numbers are drawn
+        here, each band for the cells that no band before it accepted, so nothing is ever drawn twice. The
+        first rule may know how many cells are empty: it changes the cost, not the law (PROOF.md, step 4).
+        """
+        left = self.slices.cells_empty
+        cells_empty = sum(left)
+        expected = size + 1 + 6 * isqrt(size) + 10  # so that one band nearly always does
+        widest = rule_for(cells_empty + 1, cells_empty)
+        rules = [first_guess or rule_for(expected, cells_empty)]
+        bands = [self._counts(left, rules[0])]
+        while sum(map(sum, bands)) <= size and rules[-1].pieces != widest.pieces:
+            expected *= 2
+            wider = rule_for(expected, cells_empty)
+            if widens(wider, rules[-1]):
+                band = Band(wider=wider, narrower=rules[-1])
+                rules.append(wider)
+                left = [cells - found for cells, found in zip(left, bands[-1], strict=True)]
+                bands.append(self._counts(left, band))
+        return rules, [list(counts) for counts in zip(*bands, strict=True)]
+
+    def _counts(self, left: Sequence[int], rule: Acceptance | Band) -> list[int]:
+        """Draw how many of the empty cells that are left in each slice a rule accepts."""
+        chance, total = at_rate(rule.pass_probability, self.rate), sum(left)
+        expected = _expected(rule, total, self.rate)
+        if len(left) <= _FEW_SLICES or expected > _SLICE or total >> 64:
+            return [binomial(cells, chance, self.entropy) for cells in left]
+        # Of many slices with few each: how many in all, then which they are among all (PROOF.md, step 2).
+        accepted = binomial(total, chance, self.entropy)
+        places = empty_cells((total,), no_keys(1), self.entropy, count=accepted)[0]
+        ends = np.array(list(accumulate(left, initial=0)), dtype=np.uint64)
+        found: list[int] = np.diff(np.searchsorted(places, ends)).tolist()
+        return found
+
+    def _candidates(
+        self, rules: Sequence[Acceptance], accepted: Sequence[Sequence[int]]
+    ) -> Iterator[Candidates]:
+        """Yield the accepted cells of each slice."""
+        task = partial(draw_candidates, rules=rules, rate=self.rate)
+        return self.slices.map_slices(task, accepted, self.entropy)
