@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import subprocess
+import sys
 import threading
 from fractions import Fraction
 
@@ -371,3 +373,21 @@ def test_bad_thinning_is_one_clear_error(thinning: dict[str, object], message: s
     summary = ht.summarize(table, ht.FilterThreshold(cutoff=5, threshold=9), epsilon=1)
     with pytest.raises(ht.HushtableError, match=message):
         summary.thin(**thinning)  # type: ignore[arg-type]
+
+
+COLD = """
+import sys
+import hushtable as ht
+table = ht.SparseTable(shape=(50, 50), codes=[[1, 2]], counts=[100])
+ht.summarize(table, ht.Priority(size=10), epsilon=1)
+print(*(name for name in sys.modules if name.split(".")[0] in ("hushtable", "pyarrow", "duckdb")))
+"""
+
+
+def test_a_summary_of_cells_waits_for_no_structures_and_no_files() -> None:
+    ran = subprocess.run([sys.executable, "-c", COLD], capture_output=True, text=True, check=True)
+    loaded = ran.stdout.split()
+
+    assert "hushtable.summaries.flat" in loaded
+    assert not [name for name in loaded if name.startswith(("pyarrow", "duckdb"))]
+    assert not [name for name in loaded if name.startswith(("hushtable.structures", "hushtable.release"))]
