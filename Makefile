@@ -46,12 +46,13 @@ out=$$($(PYTHON) -m venv --clear $(1) 2>&1) || { \
 endef
 
 # The stamp comes last: an interrupted install leaves none, and the next call starts over. The pins are given
-# by PIP_CONSTRAINT and not by -c, so that they hold for the build backend too.
+# by PIP_CONSTRAINT and not by -c, so that they hold for the build backend too. Most of what is installed is never
+# imported: Python compiles the rest when it is.
 define make_environment
 $(require_python)
 @echo "Making $(1) (first call, or the pins changed) ..."
 @$(call make_venv,$(1))
-@PIP_CONSTRAINT=$(2) $(1)/bin/python -m pip install -qq --disable-pip-version-check $(4) -e '.[$(3)]' || { \
+@PIP_CONSTRAINT=$(2) $(1)/bin/python -m pip install -qq --disable-pip-version-check --no-compile -e '.[$(3)]' || { \
 	echo "The install failed; the lines above say why. Mend that and give the same command again." >&2; exit 1; }
 @touch $@
 endef
@@ -110,7 +111,7 @@ demo: $(STAMP) ## publish a million invented commuters, and ask the file three q
 demo-laws: $(STAMP) ## show the exact laws against the requested ones
 	@$(BIN)/python demo/laws.py
 
-test: $(if $(filter required,$(SPARK)),java) lint ## lint, types, rooms and all tests but the long ones (ARGS='-k name' selects)
+test: $(if $(filter required,$(SPARK)),java $(STAMP_SPARK)) lint ## lint, types, rooms and all tests but the long ones (ARGS='-k name' selects)
 	@unset HUSHTABLE_TEST_SEED; $(BIN)/python -m pytest -q $(PROCESSES) $(ARGS)
 	@$(call spark_too,test-spark)
 
@@ -158,6 +159,5 @@ clean: ## remove the environments and all caches
 $(STAMP):
 	$(call make_environment,$(VENV),constraints.txt,$(EXTRAS))
 
-# Of Spark's many modules most are never imported, so they are compiled when they are.
 $(STAMP_SPARK):
-	$(call make_environment,$(VENV_SPARK),constraints-spark.txt,$(EXTRAS_SPARK),--no-compile)
+	$(call make_environment,$(VENV_SPARK),constraints-spark.txt,$(EXTRAS_SPARK))
