@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,9 +12,11 @@ import pytest
 
 import hushtable as ht
 from hushtable.domain.attributes import Attribute, Integers
-from hushtable.engines.spark import counting, cutting, tasks
+from hushtable.domain.measure import Measure
+from hushtable.engines.spark import counting, cutting, tasks, watching
+from hushtable.noise import KeyStream
 from hushtable.summaries import flat
-from tests.engines.contracts.flow import CERTAIN, failing, planted, publish, rows
+from tests.engines.contracts.flow import CERTAIN, DOMAIN, failing, planted, publish, rows
 from tests.engines.contracts.refusals import CANARY, check_silence, left_in, spills, texts_of
 from tests.spark.test_contract import OnSpark
 
@@ -49,6 +52,37 @@ def test_what_spark_says_of_a_row_is_not_repeated(spark: SparkSession, tmp_path:
     assert caught.value.__context__ is None
     assert ledger.spent == 0
     assert left_in(spills) == []
+
+
+def test_it_is_told_how_far_jobs_have_come(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watching, "_SECONDS", 0.01)
+    told = list[tuple[str, float]]()
+    frame = spark.range(0, 100_000, 1, 30).selectExpr("CAST(id % 100 AS INT) AS age", "'north' AS home")
+    with counting.counted_on_spark(
+        frame,
+        domain=DOMAIN,
+        measure=Measure(),
+        where=None,
+        query=None,
+        rows_are_units=True,
+        memory=None,
+        entropy=KeyStream(),
+        progress=lambda step, share: told.append((step, share)),
+    ) as counted:
+        settings: dict[str, Any] = {
+            "epsilon": Fraction(1),
+            "sensitivity": Fraction(1),
+            "entropy": KeyStream(),
+        }
+        flat.summarize_slices(counted.slices, counted.space, ht.Filter(cutoff=20), **settings)
+
+    steps = {step: [share for name, share in told if name == step] for step, _ in told}
+    assert list(steps) == ["Reading", "Counting", "Drawing", "Gathering"]
+    for shares in steps.values():
+        assert shares == sorted(shares)
+        assert shares[-1] == 1
+    assert any(0 < share < 1 for share in steps["Reading"])
+    assert any(0 < share < 1 for share in steps["Counting"])
 
 
 def state_of(spark: SparkSession) -> Any:

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 def shown_progress(*, quiet: bool) -> Iterator[Progress]:
     """Give a function that shows how far a step has come; it shows nothing where nobody looks on."""
     if quiet or not sys.stderr.isatty():
-        yield lambda step, share: None
+        from hushtable.table.progress import unheard
+
+        yield unheard
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn

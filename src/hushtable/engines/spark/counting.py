@@ -51,6 +51,7 @@ from hushtable.engines.spark.tasks import (
     tell_by_unit,
     unit_columns,
 )
+from hushtable.engines.spark.watching import Watch
 from hushtable.errors import BadData, BadQuery, HushtableError, InternalError
 from hushtable.noise import BitSource, KeyStream
 from hushtable.structures.nodes import NodeSpace
@@ -77,7 +78,7 @@ class SlicesOnSpark:
     digests: Sequence[bytes]  # of all counts of each box or block
     above: SlicesHere
     staging: str
-    progress: Progress
+    watch: Watch
 
     @property
     def words(self) -> int:
@@ -102,11 +103,11 @@ class SlicesOnSpark:
         ends = list(accumulate((len(counts) for counts in self.occupied), initial=here))
         dealt = [accepted[begin:end] for begin, end in pairwise(ends)]
         yield from self.above.map_slices(task, accepted[:here], entropy)
-        self.progress("Drawing", 0.0)
         work = partial(draw_slices, task, self.cut, self.digests, dealt)
         drawn = self.counted.mapInArrow(partial(silent, work), SCHEMA)
         # Drawn by this job and never again: what follows reads the files.
-        ran(lambda: drawn.write.option("compression", "none").parquet(self.staging))
+        with self.watch.step("Drawing"):
+            ran(lambda: drawn.write.option("compression", "none").parquet(self.staging))
         written = ran(lambda: self.spark.read.schema(SCHEMA).parquet(self.staging))
         parts = sorted((row["slice"], row["size"]) for row in _heard(written, "slice", "size"))
         if [number for number, _ in parts] != list(range(len(dealt))):
@@ -116,7 +117,7 @@ class SlicesOnSpark:
             found = {row["slice"]: row for row in rows_in(ran(some.toArrow).to_batches())}
             for number in range(first, last + 1):
                 yield candidates_in(found.pop(number), self.words)
-            self.progress("Drawing", (last + 1) / len(dealt))
+            self.watch.progress("Gathering", (last + 1) / len(dealt))
 
 
 def _groups(sizes: Sequence[int]) -> Iterator[tuple[int, int]]:
@@ -189,19 +190,19 @@ def counted_on_spark(
     with ExitStack() as stack:
         # Removed last: when it goes, no job is at work that would write to it again.
         staging = stack.enter_context(staging_folder(spark))
-        stack.enter_context(at_work(spark))
-        progress("Reading", 0.0)
+        watch = Watch(spark, stack.enter_context(at_work(spark)), progress)
         runs = _runs(rows, reading, entropy)
-        found = _kept(runs, stack, "size", "sample", "mark")
+        with watch.step("Reading", stages=1 if measure.unit is None else 2):
+            found = _kept(runs, stack, "size", "sample", "mark")
         cut = _cut(reading.space, tree, found, drawn, workers=spark.sparkContext.defaultParallelism)
-        progress("Counting", 0.0)
         slices = cut.starts.shape[1]
         pieces = runs.mapInArrow(partial(silent, partial(deal_runs, cut.starts, salt)), SCHEMA)
         every = pieces.unionAll(_one_for_each(spark, slices))
         counted = every.repartitionById(slices, "slice").mapInArrow(
             partial(silent, partial(count_slices, cut)), SCHEMA
         )
-        facts = _kept(counted, stack, "slice", "total", "occupied", "digest", "mark")
+        with watch.step("Counting", stages=2):
+            facts = _kept(counted, stack, "slice", "total", "occupied", "digest", "mark")
         # A worker that was lost may have made others read again, after some slices had been counted.
         if (sum(row["mark"] or 0 for row in found) - sum(row["mark"] for row in facts)) % (1 << 64):
             raise changed()
@@ -212,7 +213,7 @@ def counted_on_spark(
         above = lifted_above(cut.tree, cut.blocks, sums) if isinstance(cut, NodeCut) else []
         yield CountedOnSpark(
             reading.space,
-            SlicesOnSpark(spark, counted, cut, occupied, digests, SlicesHere(above), staging, progress),
+            SlicesOnSpark(spark, counted, cut, occupied, digests, SlicesHere(above), staging, watch),
             dropped=any(row["told"] is not None for row in found),
             sums=sum(sums),
         )

@@ -94,8 +94,8 @@ _taken_back: dict[int, list[Callable[[], object]]] = {}  # what makes it as it w
 
 
 @contextmanager
-def at_work(spark: SparkSession) -> Iterator[None]:
-    """Have the session as our jobs need it; they end with the block."""
+def at_work(spark: SparkSession) -> Iterator[str]:
+    """Have the session as our jobs need it, and give their tag; they end with the block."""
     context, session = spark.sparkContext, id(spark)
     tag = f"hushtable-{KeyStream().words(1).tobytes().hex()}"
     with _lock:
@@ -104,7 +104,7 @@ def at_work(spark: SparkSession) -> Iterator[None]:
         _at_work[session] = _at_work.get(session, 0) + 1
     try:
         context.addJobTag(tag)
-        yield
+        yield tag
     except BaseException:
         undone(partial(context.cancelJobsWithTag, tag))
         raise
