@@ -10,7 +10,7 @@ from datetime import date, datetime
 from fractions import Fraction
 from math import prod
 from pathlib import Path
-from time import perf_counter
+from time import process_time
 
 import numpy as np
 import pyarrow as pa
@@ -166,12 +166,12 @@ def test_a_million_categories_load_fast(tmp_path: Path, ending: str) -> None:
         (tmp_path / "many.csv").write_text("code,title\n" + "\n".join(f"{value},t" for value in values))
     else:
         pq.write_table(pa.table({"code": values}), tmp_path / "many.parquet")
-    start = perf_counter()
+    start = process_time()
     domain = load(
         tmp_path, f'[[attribute]]\nname = "x"\ncategories = {{ file = "many.{ending}", column = "code" }}'
     )
 
-    assert perf_counter() - start < 5  # measured: 0.7 s and 0.4 s
+    assert process_time() - start < 5  # measured: 0.7 s and 0.4 s
     assert repr(domain) == "Domain(x: 1000000, cells_total=1000000)"
     assert len(repr(domain.attributes)) < 300
     codes = np.arange(10**6)[:, np.newaxis]

@@ -7,7 +7,7 @@ from datetime import date, datetime
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
-from time import perf_counter
+from time import process_time
 from typing import Any
 
 import pyarrow as pa
@@ -255,9 +255,9 @@ def test_a_million_categories_have_levels_soon(tmp_path: Path) -> None:
     codes = [f"{code:08d}" for code in range(10**6)]
     lines = "\n".join(f"{code},{code[:5]},{code[:2]}" for code in codes)
     (tmp_path / "many.csv").write_text(f"code,tract,county\n{lines}\n")
-    start = perf_counter()
+    start = process_time()
     levels = '{ tract = "tract", county = "county" }'
     attribute = one(f'categories = {{ file = "many.csv", column = "code", levels = {levels} }}', tmp_path)
 
-    assert perf_counter() - start < 8  # measured: 1.1 s
+    assert process_time() - start < 8  # measured: 1.1 s
     assert [level.values.size for level in attribute.levels] == [1000, 1]

@@ -1413,7 +1413,7 @@ def test_ctrl_c_ends_a_count_and_leaves_nothing(source: str, wait: float, data: 
             time.sleep(wait)
             assert process.poll() is None
             process.send_signal(signal.SIGINT)
-            out, err = process.communicate(timeout=20)
+            out, err = process.communicate(timeout=60)
         finally:
             process.kill()
 

@@ -277,20 +277,21 @@ def test_processes_that_write_the_same_names(tmp_path: Path) -> None:
 
 def test_killed_writers_leave_a_whole_file_or_none(tmp_path: Path) -> None:
     path = tmp_path / "x.parquet"
-    unfinished = 0
-    for kill in range(10):
+    unfinished, kill = 0, 0
+    while kill < 10 or not unfinished:
+        assert kill < 100, "no kill came while a file was written: make the file larger"
         if kill % 2:
             path.unlink(missing_ok=True)
         process = started(FOREVER, path)
         time.sleep(0.013 * kill)
         process.kill()
         process.communicate()
+        kill += 1
         unfinished += sum(each.name.endswith(".partial") for each in tmp_path.iterdir())
         if path.exists():
             counts = ht.open(path).counts
             assert len(counts) == 200_000
             assert np.all(counts == counts[0])
-    assert unfinished, "no kill came while a file was written: make the file larger"
     write(path, *people(), overwrite=True)
 
     assert list(tmp_path.iterdir()) == [path]

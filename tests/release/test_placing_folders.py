@@ -558,9 +558,10 @@ for turn in count():
 
 @pytest.mark.parametrize("way", ["exchange", "two steps"])
 def test_killed_writers_leave_a_whole_release(way: str, tmp_path: Path) -> None:
-    path, unfinished = tmp_path / "x.parquet", 0
+    path, unfinished, kill = tmp_path / "x.parquet", 0, 0
     folder(path)
-    for kill in range(8):
+    while kill < 8 or not unfinished:
+        assert kill < 100, "no kill came while a release was written: make it larger"
         process = subprocess.Popen(
             [sys.executable, "-c", FOREVER, str(path), way],
             stdout=subprocess.PIPE,
@@ -572,6 +573,7 @@ def test_killed_writers_leave_a_whole_release(way: str, tmp_path: Path) -> None:
         time.sleep(0.02 + 0.013 * kill)
         process.kill()
         process.communicate()
+        kill += 1
         left = [each for each in tmp_path.iterdir() if each != path]
         unfinished += len(left)
         aside = next((each for each in left if ".replaced-" in each.name), None)
@@ -583,7 +585,6 @@ def test_killed_writers_leave_a_whole_release(way: str, tmp_path: Path) -> None:
         assert len(counts) == 4 or np.all(counts == counts[0])
         if aside is not None and found == aside:
             os.rename(aside, path)
-    assert unfinished, "no kill came while a release was written: make it larger"
     folder(path, overwrite=True)
 
     assert [each for each in tmp_path.iterdir() if ".replaced-" not in each.name] == [path]
