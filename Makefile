@@ -113,13 +113,13 @@ demo-laws: $(STAMP) ## show the exact laws against the requested ones
 
 test: $(if $(filter required,$(SPARK)),java $(STAMP_SPARK)) lint ## lint, types, rooms and all tests but the long ones (ARGS='-k name' selects)
 	@unset HUSHTABLE_TEST_SEED; $(BIN)/python -m pytest -q $(PROCESSES) $(ARGS)
-	@$(call spark_too,test-spark)
+	+@$(call spark_too,test-spark)
 
 test-spark: java $(STAMP_SPARK) ## the tests of Spark alone; needs Java
 	@unset HUSHTABLE_TEST_SEED; $(SPARK_TESTS) -m 'spark and not long' $(ARGS)
 
 test-long: $(STAMP) ## all tests, with a fresh seed that is printed first
-	@$(fresh_seed); $(BIN)/python -m pytest -q -m 'not spark' --hypothesis-seed=$$seed $(PROCESSES) $(ARGS) && \
+	+@$(fresh_seed); $(BIN)/python -m pytest -q -m 'not spark' --hypothesis-seed=$$seed $(PROCESSES) $(ARGS) && \
 	$(call spark_too,test-spark-long)
 
 test-spark-long: java $(STAMP_SPARK)

@@ -1,14 +1,14 @@
 """Put a finished file or folder in the place of another one.
 
 No system call replaces a folder that holds files by another in one step, nor a file by a folder. Linux can
-exchange two names (renameat2): then the old one has the name of the unfinished one, and is removed. Where
-that is missing (macOS, some network file systems), the old one first moves to `<name>.replaced-...` beside
-it.
+exchange two names (renameat2): then the old one has the other's name, and is removed. Where that is missing
+(macOS, some network file systems), the old one first moves away. Either way it waits beside its place, as
+`<name>.replaced-...`, while it is looked at once more, and comes back if it is not what may be replaced.
 
-Promise: at any moment the name belongs to the old one or to the new one, whole. Without an exchange there is
-a moment in which nothing has it; whoever is killed then finds the old one, whole, as `<name>.replaced-...`,
-and nothing of ours removes it from there. What was moved away is looked at once more, and moved back if it is
-not what may be replaced.
+Promise: at any moment the name belongs to the old one or to the new one, whole; but without an exchange,
+nothing has it for a moment. What waits is removed by nobody else: whoever is killed then finds it there,
+whole. What another writer has placed meanwhile is replaced as well, or stays: it is never lost for an old one
+that comes back.
 """
 
 from __future__ import annotations
@@ -19,10 +19,12 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from hushtable.release.partials import aside, held, remove
+from hushtable.release.partials import aside, remove
 
 Check = Callable[[Path], None]  # raises where what is at a path must not be removed
 
+# What a rename says where a folder is to replace a file, or anything a folder that is not empty.
+OTHERWISE = (errno.EISDIR, errno.ENOTDIR, errno.ENOTEMPTY, errno.EEXIST)
 _EXCHANGE = 2  # RENAME_EXCHANGE of linux/fs.h
 _HERE = -100  # AT_FDCWD of fcntl.h: paths are as they are
 _NOT_KNOWN = (errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EPERM)
@@ -30,20 +32,18 @@ _NOT_KNOWN = (errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, errno.ENOTSUP, errno
 
 def exchange_for(finished: Path, path: Path, check: Check) -> None:
     """Give what is finished the name of what is there, and remove that, unless `check` raises."""
-    if _exchanged(finished, path):
-        with held(finished):  # which now is the old one; a sweep would take it while it is looked at
-            _checked(finished, check, back=lambda: _exchanged(finished, path))
-            _let_go(finished)
-    else:
-        old = aside(path)
-        os.rename(path, old)
-
-        def place(old: Path) -> None:
-            check(old)
-            os.rename(finished, path)
-
-        _checked(old, place, back=lambda: os.rename(old, path))
-        _let_go(old)
+    waiting, own = aside(path), os.lstat(finished)
+    os.rename(finished, waiting)  # no sweep takes what is there
+    try:
+        if _exchanged(waiting, path):
+            _look_at(waiting, path, check, own)
+        else:
+            _take_two_steps(waiting, path, check)
+    finally:
+        # Now this is the old one, or the new one after an error. Under this name anybody may remove it.
+        if os.path.lexists(waiting):
+            os.rename(waiting, finished)
+    _let_go(finished)
 
 
 def sync(path: Path) -> None:
@@ -56,20 +56,55 @@ def sync(path: Path) -> None:
             os.close(handle)
 
 
-def _checked(old: Path, check: Check, *, back: Callable[[], object]) -> None:
-    """Run a check on what was moved away; move it back where the check raises."""
-    try:
-        check(old)
-    except BaseException:
-        back()
-        raise
-
-
 def _let_go(old: Path) -> None:
-    """Remove what was replaced, where that can be done, once the new name lasts."""
+    """Remove what was replaced, where that can be done, once the new names last."""
     sync(old.parent)
     with suppress(OSError):
         remove(old)
+
+
+def _look_at(old: Path, path: Path, check: Check, own: os.stat_result) -> None:
+    """Run a check on what was exchanged; exchange it again where the check raises."""
+    try:
+        check(old)
+    except BaseException:
+        _exchanged(old, path)
+        if not os.path.samestat(os.lstat(old), own):  # another writer's had the name, and keeps it
+            _exchanged(old, path)
+            os.rename(old, aside(path))
+        raise
+
+
+def _take_two_steps(finished: Path, path: Path, check: Check) -> None:
+    """Move what is there away, and give its name to what is finished; then what was there has the other's."""
+    while True:
+        old = _moved_away(path)
+        try:
+            if old is not None:
+                check(old)
+            os.rename(finished, path)
+        except BaseException as error:
+            if isinstance(error, OSError) and error.errno in OTHERWISE:
+                # Another writer has placed its own in place of the old one: that is replaced next.
+                if old is not None:
+                    _let_go(old)
+                continue
+            if old is not None and not os.path.lexists(path):
+                os.rename(old, path)
+            raise
+        if old is not None:
+            os.rename(old, finished)
+        return
+
+
+def _moved_away(path: Path) -> Path | None:
+    """Return where what was at a path is now; None where another writer has moved it away."""
+    old = aside(path)
+    try:
+        os.rename(path, old)
+    except FileNotFoundError:
+        return None
+    return old
 
 
 def _exchanged(first: Path, second: Path) -> bool:

@@ -9,8 +9,8 @@ a release. Where there are no locks, nothing is removed.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from time import time_ns
@@ -50,21 +50,6 @@ def sweep(path: Path) -> None:
 def aside(path: Path) -> Path:
     """Return a new name beside `path`, for what is replaced; no sweep takes it from there."""
     return path.with_name(f"{path.name[:50]}.replaced-{_number()}")
-
-
-@contextmanager
-def held(path: Path) -> Iterator[None]:
-    """Keep sweeps away from what is at a path, if it is still there."""
-    handle = None
-    with suppress(OSError):  # it went away, or is a link
-        handle = os.open(path, os.O_RDONLY | _NO_LINK)
-    try:
-        if handle is not None:
-            _lock(handle, wait=True)
-        yield
-    finally:
-        if handle is not None:
-            os.close(handle)
 
 
 def remove(path: Path) -> None:

@@ -19,12 +19,11 @@ from stat import S_ISDIR
 from typing import BinaryIO
 
 from hushtable.errors import BadOutput
-from hushtable.release.exchanging import Check, exchange_for, sync
+from hushtable.release.exchanging import OTHERWISE, Check, exchange_for, sync
 from hushtable.release.partials import partial_file, partial_folder, remove, sweep
 
 _NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK, errno.EINVAL)
-# What a rename says where a folder is to replace a file, or anything a folder that is not empty.
-_OTHERWISE = (errno.EISDIR, errno.ENOTDIR, errno.ENOTEMPTY, errno.EEXIST)
+_LOOKS = 10  # at a folder that others keep changing
 
 
 def no_folder(path: Path) -> None:
@@ -96,11 +95,15 @@ def check_output(path: str | PathLike[str], *, overwrite: bool, check_folder: Ch
 
 def _check_while_it_stays(path: Path, check_folder: Check) -> None:
     """Check a folder; start again where another writer replaced it while it was looked at."""
-    while before := _folder_at(path):
+    for looks_left in reversed(range(_LOOKS)):
+        before = _folder_at(path)
+        if before is None:
+            return
         try:
-            return check_folder(path)
-        except (BadOutput, OSError):
-            if _folder_at(path) == before:
+            with _told(path):
+                return check_folder(path)
+        except BadOutput:
+            if _folder_at(path) == before or not looks_left:
                 raise
 
 
@@ -130,7 +133,7 @@ def _replace(finished: Path, path: Path, check_folder: Check) -> None:
     try:
         os.replace(finished, path)
     except OSError as error:
-        if error.errno not in _OTHERWISE:
+        if error.errno not in OTHERWISE:
             raise
 
         def check(old: Path) -> None:
@@ -148,7 +151,7 @@ def _place_folder(finished: Path, path: Path) -> None:
     try:
         os.rename(finished, path)  # which fails over a file and over a folder that is not empty
     except OSError as error:
-        raise (_exists(path) if error.errno in _OTHERWISE else error) from None
+        raise (_exists(path) if error.errno in OTHERWISE else error) from None
 
 
 def _place(partial: Path, path: Path) -> None:

@@ -34,16 +34,20 @@ def finish_largest(
     for part in parts:
         gathered.add(part)
         if gathered.number > room:
-            found = gathered.taken()
-            magnitudes = np.abs(found.counts)
-            # One more than is chosen stays, so that it is known that there were more, and those that tie with
-            # it: which of them are chosen is drawn when all are there.
-            place = magnitudes.size - size - 1
-            gathered.add(found.only(np.flatnonzero(magnitudes >= np.partition(magnitudes, place)[place])))
+            gathered.add(_large_enough(gathered.taken(), size))
             room = max(room, 2 * gathered.number)
     found = gathered.taken()
     rows, least = largest_counts(np.abs(found.counts), entropy, size=size)
     return found.only(rows), least
+
+
+def _large_enough(found: Candidates, size: int) -> Candidates:
+    """Return those of more than `size` candidates that can be among the `size` largest of all."""
+    magnitudes = np.abs(found.counts)
+    # One more than is chosen stays, so that it is known that there were more, and those that tie with it:
+    # which of them are chosen is drawn when all are there.
+    place = magnitudes.size - size - 1
+    return found.only(np.flatnonzero(magnitudes >= np.partition(magnitudes, place)[place]))
 
 
 def finish_priorities(
@@ -55,11 +59,9 @@ def finish_priorities(
     for part in parts:
         gathered.add(part)
         if gathered.number > room:
-            found = gathered.taken()
-            bounds = _bounds(found, known, rules, entropy)
-            rows = hopeful(bounds, size=size)
-            gathered.add(found.only(rows))
-            known, room = bounds.only(rows), max(room, 2 * rows.size)
+            some, known = _hopeful(gathered.taken(), known, rules, entropy, size)
+            gathered.add(some)
+            room = max(room, 2 * gathered.number)
     found = gathered.taken()
     if found.counts.size <= size:
         return found, Fraction(0)
@@ -68,6 +70,15 @@ def finish_priorities(
         found.counts, found.bands, _bounds(found, known, rules, entropy), rules, entropy, size=size
     )
     return found.only(rows), tau
+
+
+def _hopeful(
+    found: Candidates, known: Bounds | None, rules: Sequence[Acceptance], entropy: BitSource, size: int
+) -> tuple[Candidates, Bounds]:
+    """Return those of more than `size` candidates that can be among the best of all, and their bounds."""
+    bounds = _bounds(found, known, rules, entropy)
+    rows = hopeful(bounds, size=size)
+    return found.only(rows), bounds.only(rows)
 
 
 def _bounds(

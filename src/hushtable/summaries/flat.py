@@ -125,7 +125,7 @@ def summarize_slices(
 def check_method(method: Method, *, cells_total: int, rate: Fraction) -> None:
     """Raise where a method would publish too much: by public numbers, the same for every table of a shape.
 
-    Not for consistent trees, which keep few empty nodes whatever the cutoff (`consistent`).
+    Not for consistent trees, which keep few empty nodes whatever the cutoff (`rooted`).
     """
     if isinstance(method, Everything):
         if cells_total > LARGEST_FULL_TABLE:

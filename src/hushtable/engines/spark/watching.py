@@ -38,12 +38,13 @@ class Watch(NamedTuple):
         ended = Event()
         before = ran(self._jobs)
         watcher = Thread(target=self._tell, args=(name, stages, before, ended), daemon=True)
-        watcher.start()
         try:
+            watcher.start()
             yield
         finally:
             ended.set()
-            watcher.join(_PATIENCE)
+            if watcher.is_alive():
+                watcher.join(_PATIENCE)
         self.progress(name, 1.0)
 
     def _tell(self, name: str, stages: int, before: set[int], ended: Event) -> None:
@@ -53,7 +54,8 @@ class Watch(NamedTuple):
         while not ended.wait(_SECONDS):
             with suppress(Py4JError, ConnectionError, OSError):  # who waits for the jobs will say what it is
                 share = max(share, min(1.0, sum(self._shares(self._jobs() - before)) / stages))
-                self.progress(name, share)
+                if not ended.is_set():
+                    self.progress(name, share)
 
     def _jobs(self) -> set[int]:
         """Return the jobs that have the tag, at work or not."""
