@@ -243,6 +243,21 @@ def test_a_column_without_values_is_pointed_at(folder: Path) -> None:
     assert "Columns not used: Sector" in done.stdout
 
 
+def test_a_domain_that_drops_every_row_is_no_success(folder: Path) -> None:
+    (folder / "commute.toml").write_text(
+        '[[attribute]]\nname = "day"\ncolumn = "when"\nintegers = { low = 0, high = 9 }\n'
+    )
+    (folder / "people.csv").write_text("when\n2024-01-01\n2024-01-02\n")
+
+    done = run("check", "people.csv", "--domain", "commute.toml")
+
+    assert done.exit_code == 1
+    assert "No row lies inside attribute 'day': is it declared as what it holds?" in done.stdout
+    assert "would run, and publish noise alone: every row is dropped" in done.stdout
+    (folder / "people.csv").write_text("when\n")
+    assert run("check", "people.csv", "--domain", "commute.toml").exit_code == 0
+
+
 def test_names_are_shown_without_control(folder: Path) -> None:
     (folder / "people.csv").write_text(ROWS.replace("note", "[red]\x1b[31mnote"))
 

@@ -113,6 +113,23 @@ def test_what_a_draft_says() -> None:
     check_all_inside(text, PEOPLE)
 
 
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        ([*map(str, range(40)), "NA"], "integers = { low = 0, high = 39 }"),
+        ([*(f"2024-01-{day:02}" for day in range(1, 29)), "03.04.2024"], "times = "),
+        ([*map(str, range(10)), "NA"], "categories = ["),  # few: the word may be one of them
+        ([*(f"{code:05}" for code in range(100, 140)), "NA"], "categories = ["),  # codes
+        ([*map(str, range(44001, 44041)), "NA"], "categories = ["),  # as well
+    ],
+)
+def test_a_few_odd_values_do_not_make_numbers_words(values: list[str], kind: str) -> None:
+    text = draft_domain(pa.table({"x": values * 5}))
+
+    assert kind in text
+    assert ("cannot be read so; they count as missing" in text) == ("categories" not in kind)
+
+
 def as_text(table: pa.Table) -> list[dict[str, str | None]]:
     rows = table.to_pylist()
     return [{name: None if value is None else str(value) for name, value in row.items()} for row in rows]

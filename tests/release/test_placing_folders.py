@@ -252,7 +252,8 @@ def test_links_are_replaced_and_not_followed(tmp_path: Path) -> None:
 
 def test_other_writers_never_replace_a_release_in_parts(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
-    folder(path)
+    folder(tmp_path / "x.parquet")
+    os.rename(tmp_path / "x.parquet", path)
     with pytest.raises(BadOutput, match="it is a folder"):
         export_release(ht.open(path), path, overwrite=True)
 
@@ -294,7 +295,7 @@ def test_an_error_between_two_steps_brings_the_old_one_back(
 
     def fail_once(source: Path, target: Path) -> None:
         seen.append(target)
-        if len(seen) == 2:
+        if seen.count(path) == 1 and target == path:
             raise OSError(errno.EIO, "Input/output error")
         rename(source, target)
 
@@ -305,7 +306,7 @@ def test_an_error_between_two_steps_brings_the_old_one_back(
         monkeypatch.setattr(os, "rename", fail_once)
         with pytest.raises(BadOutput, match="Input/output error"):
             new(path, overwrite=True, total=2)
-        assert seen[0].name.startswith("x.parquet.replaced-")
+        assert seen.count(path) == 2
     else:
         checks = iter([lambda _: None, interrupted])
         monkeypatch.setattr(writing, "_check_folder", lambda each: next(checks)(each))
@@ -314,6 +315,59 @@ def test_an_error_between_two_steps_brings_the_old_one_back(
 
     assert ht.open(path).noisy_total == 1
     assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("theirs", [file, folder])
+@pytest.mark.parametrize("new", [file, folder])
+@pytest.mark.parametrize("old", [file, folder])
+def test_between_two_steps_another_writer_is_done(
+    old: Callable[..., str],
+    new: Callable[..., str],
+    theirs: Callable[..., str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    path, rename, late = tmp_path / "x.parquet", os.rename, [theirs]
+    old(path, total=1)
+    monkeypatch.setattr(exchanging, "_exchanged", nothing_to_exchange)
+
+    def watched(source: Path, target: Path) -> None:
+        rename(source, target)
+        if source == path and late:
+            late.pop()(path, total=3)
+
+    monkeypatch.setattr(os, "rename", watched)
+    new(path, overwrite=True, total=2)
+
+    assert ht.open(path).noisy_total == 2
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("theirs", [file, folder])
+@pytest.mark.parametrize("new", [file, folder])
+def test_a_folder_that_may_not_go_takes_no_other_ones_place(
+    new: Callable[..., str], theirs: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Files were put into the old one since it was looked at, and a third writer has replaced ours."""
+    path, check, looks = tmp_path / "x.parquet", writing._check_folder, list[Path]()
+    folder(path, total=1)
+
+    def late(each: Path) -> None:
+        looks.append(each)
+        if len(looks) == 2:
+            (each / "thesis.txt").write_text("mine")
+            theirs(path, overwrite=True, total=3)
+        check(each)
+
+    monkeypatch.setattr(writing, "_check_folder", late)
+    with pytest.raises(BadOutput, match=r"x\.parquet: it is a folder, and not a release"):
+        new(path, overwrite=True, total=2)
+
+    assert ht.open(path).noisy_total == 3
+    (aside,) = (each for each in tmp_path.iterdir() if each != path)
+    assert aside.name.startswith("x.parquet.replaced-")
+    assert (aside / "thesis.txt").read_text() == "mine"
+    assert len(list(aside.iterdir())) == 5
 
 
 def test_an_old_one_that_cannot_be_removed_is_swept_later(
@@ -369,6 +423,16 @@ def test_long_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder(path, overwrite=True)
 
     assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("new", [file, folder])
+@pytest.mark.parametrize("name", ["x.csv", "x.JSON", "x.arrow", "x.parquet.txt"])
+def test_names_that_say_something_else(name: str, new: Callable[..., str], tmp_path: Path) -> None:
+    with pytest.raises(BadOutput, match=rf"{name}: a release is a Parquet file.*ends in \.parquet"):
+        check_output(tmp_path / name, overwrite=True)
+    with pytest.raises(BadOutput, match="a release is a Parquet file"):
+        new(tmp_path / name, overwrite=True)
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("name", ["absent/x.parquet", "n" * 300, "a\0b", "\ud800"])

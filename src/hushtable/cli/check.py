@@ -52,7 +52,8 @@ def check(
     """Check how rows fit a domain. PRIVATE output, for the data owner only.
 
     Says which columns match, how many rows lie inside the declared values, and what happens to the
-    others. Numbers only: no value of a row is shown. The exit code is 0 if publishing would run.
+    others. Numbers only: no value of a row is shown. The exit code is 0 if publishing would run, and would
+    count any row.
 
     \b
     Examples:
@@ -81,7 +82,7 @@ def check(
         _print_json(report, declared)
     else:
         _print_tables(report, declared)
-    if not report.fits:
+    if not report.fits or report.counts_nothing:
         raise typer.Exit(1)
 
 
@@ -173,10 +174,14 @@ def _verdict(report: Report, domain: Domain) -> Iterator[str]:
     for look in report.attributes:
         if look.problem is None and look.missing == report.rows_read > 0:
             yield f"No row has a value for attribute {look.attribute.name!r}: is its column's name right?"
+        elif look.problem is None and not look.inside and report.rows_read:
+            yield f"No row lies inside attribute {look.attribute.name!r}: is it declared as what it holds?"
     if not report.fits:
         yield "Publishing would stop:"
     elif not domain.reviewed:
         yield "The rows fit. Publishing refuses this domain until it is reviewed (reviewed = false)."
+    elif report.counts_nothing:
+        yield "Publishing would run, and publish noise alone: every row is dropped."
     elif report.rows_dropped:
         yield "Publishing would run, without the rows that are dropped."
     else:

@@ -51,7 +51,7 @@ def publish(
     data: Data,
     domain: DomainFile,
     epsilon: Epsilon,
-    output: Annotated[Path, typer.Option(metavar="FILE", help="The file to write.")],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The file to write.")],
     level: Levels = None,
     size: Annotated[
         int | None, typer.Option(metavar="N", help="How many rows to publish; of a cube, of each marginal.")
@@ -183,7 +183,9 @@ def publish(
     from hushtable.structures.settings import MORTON, Cells, CountSketch
 
     if no_ledger == (ledger is not None):
-        raise typer.BadParameter("Give one of --ledger FILE and --no-ledger.")
+        raise typer.BadParameter(
+            "Give one of --ledger FILE and --no-ledger. `hushtable ledger create` makes a ledger."
+        )
     on_spark = engine == "spark"
     if master is not None and not on_spark:
         raise typer.BadParameter("--master is of Spark: give --engine spark with it.")

@@ -215,7 +215,7 @@ def _value(value: object) -> str:
 def thin(
     file: ReleaseFile,
     size: Annotated[int, typer.Option(metavar="N", help="How many rows to keep.")],
-    output: Annotated[Path, typer.Option(metavar="FILE", help="The file to write.")],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The file to write.")],
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace the release if it is there.")
     ] = False,

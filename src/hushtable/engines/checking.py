@@ -124,6 +124,11 @@ class Report:
         """Whether a count would run."""
         return not self.problems and not self.broken
 
+    @property
+    def counts_nothing(self) -> bool:
+        """Whether there are rows, and all of them are dropped."""
+        return self.rows_counted == 0 < self.rows_read
+
     def __repr__(self) -> str:
         return f"Report({len(self.attributes)} attributes, rows=<private>)"
 

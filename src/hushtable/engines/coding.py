@@ -70,7 +70,7 @@ def coding(
         if name is None:
             used = [*(attribute.column for attribute in domain.attributes), *measure.columns]
             known = named and any(each.lower() in names for each in used)
-            raise BadData(*_no_column(wanted, columns, known=known))
+            raise BadData(*_no_column(wanted, columns, known=known, amount_or_unit=wanted in measure.columns))
         return f"source.{name_sql(name)}", columns[name]
 
     reads = []
@@ -247,7 +247,9 @@ def _amount_sql(measure: Measure, column: str, sql_type: str) -> str:
     return f"CAST({held} AS BIGINT)"
 
 
-def _no_column(wanted: str, columns: Mapping[str, str], *, known: bool) -> tuple[str, str]:
+def _no_column(
+    wanted: str, columns: Mapping[str, str], *, known: bool, amount_or_unit: bool
+) -> tuple[str, str]:
     """Return the fact and the hint of a column that is not there; `known`: whether the others are names."""
     fact = f"the data have no column {shown(wanted)}"
     if not known:
@@ -260,6 +262,8 @@ def _no_column(wanted: str, columns: Mapping[str, str], *, known: bool) -> tuple
     guess = f"Did you mean {shown(near[0])}? " if near else ""
     there = ", ".join(shown(name) for name in list(columns)[:20]) + (", ..." if len(columns) > 20 else "")
     hint = "Write the data's name as `column` of the attribute, or rename it in a query."
+    if amount_or_unit:
+        hint = "Name another column, or rename it in a query."
     return f"{fact}; they have {there}", f"{guess}{hint}"
 
 

@@ -33,6 +33,7 @@ from hushtable.engines.rows import Rows, opened_rows
 from hushtable.errors import BadData, BadDomain, InternalError
 
 MOST_CATEGORIES = 1_000
+_FEW_CATEGORIES = 20  # above which numbers with a few words among them are numbers
 _LONGEST_CATEGORY = 100  # characters; longer ones are prose
 _FEWEST_ROWS = 100  # from which on it says something that all values differ
 _SHORTEST_CODE = 5  # digits, from which on digits of one length are a code
@@ -110,7 +111,8 @@ def draft_domain(
     other numbers                              10 to 50 bins with a round step
     dates and times                            times by hour, day, month or year, as the span suggests
     text, at most 1000 values                  categories, in order
-    text that reads as numbers or times        as those, unless a number starts with 0
+    text that reads as numbers or times        as those, unless a number starts with 0; also where a few of
+                                               more than 20 values do not
     more text, identifiers, lists, booleans    commented out, with what to do
     =========================================  ====================================================
 
@@ -201,7 +203,12 @@ def _questions(column: str, sql_type: str) -> dict[str, str]:
         asked["offsets"] = f"count(*) FILTER (WHERE regexp_matches(CAST({column} AS VARCHAR), {offset}))"
     if "text" in reads:
         read = reads["text"]
-        asked["shortest"], asked["longest"] = f"min(length({read}))", f"max(length({read}))"
+        asked["longest"] = f"max(length({read}))"
+        if "whole" in reads:
+            whole = f" FILTER (WHERE {reads['whole']} IS NOT NULL)"
+            asked["digits least"], asked["digits most"] = (
+                f"{of}(length({read})){whole}" for of in ("min", "max")
+            )
         asked["zeros"] = f"count(*) FILTER (WHERE regexp_matches({read}, {text_sql('^ *[+-]?0[0-9]')}))"
     if form == "json":
         asked["booleans"] = f"count(*) FILTER (WHERE json_type({column}) = 'BOOLEAN')"
@@ -242,7 +249,7 @@ def _draft(column: _Column, categories: list[str] | None) -> _Draft:
     if not column.facts.keys() & _PROBES.keys() or column.facts.get("booleans") == column.values:
         return _to_be_converted(column)
     draft = _numbers_or_times(column)
-    if draft is None and categories is None:
+    if draft is None and (categories is None or len(categories) > _FEW_CATEGORIES):
         draft = _numbers_or_times(column, mostly=True)
     draft = draft or _text(column, categories)
     named = _IDENTIFIER.search(column.name) is not None
@@ -262,8 +269,8 @@ def _numbers_or_times(column: _Column, *, mostly: bool = False) -> _Draft | None
     """Return the entry of a column if its values, or `mostly` all but a few, are numbers or times."""
     facts = column.facts
     zeros = bool(facts.get("zeros"))
-    same_length = facts.get("shortest") is not None and facts["shortest"] == facts["longest"]
-    code = zeros or (same_length and facts["longest"] >= _SHORTEST_CODE)  # 06001, 44001: digits, not a number
+    digits = facts.get("digits least") or 0
+    code = zeros or (digits == facts.get("digits most") and digits >= _SHORTEST_CODE)  # 06001: not a number
     comment = "holds a few values that cannot be read so; they count as missing. " if mostly else ""
     values: Kind | None
     if column.reads_as("time", mostly=mostly):

@@ -60,7 +60,7 @@ def as_fraction(value: Rational, *, name: str) -> Fraction:
         name=name,
         value=value,
         allowed="is not a finite number",
-        hint='Write it as 0.1, "0.1", "1/50", an int, a Decimal or a Fraction.',
+        hint="Write it as 0.1 or 1/50; in Python, text, an int, a Decimal or a Fraction is exact.",
     )
 
 

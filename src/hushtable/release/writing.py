@@ -31,6 +31,19 @@ from hushtable.structures.cubes import CubeSpace
 from hushtable.structures.fitting import own_masses
 from hushtable.structures.nodes import PrunedSpace
 
+_OTHER_FORMATS = (
+    ".csv",
+    ".tsv",
+    ".txt",
+    ".json",
+    ".jsonl",
+    ".ndjson",
+    ".arrow",
+    ".feather",
+    ".xlsx",
+    ".html",
+)
+
 
 class _Rows(NamedTuple):
     codes: NDArray[np.int64]
@@ -58,6 +71,7 @@ def write_release(
     ==========================================  ==============
     there is a file or folder, not `overwrite`  `BadOutput`
     a folder that is no release                 `BadOutput`
+    a name that ends as of another format       `BadOutput`
     no folder, no room, no right                `BadOutput`
     codes of no cell or node                    `BadTable`
     ==========================================  ==============
@@ -68,6 +82,7 @@ def write_release(
         raise InternalError("weights of a release do not follow from its counts and its terms")
     if rows_in_a_file is not None and rows_in_a_file < 1:
         raise InternalError("a file of a release is to have no rows")
+    _check_name(Path(path))
     rows = _Rows(codes, counts, weights)
     if rows_in_a_file is None or len(codes) <= rows_in_a_file:
         with new_file(Path(path), overwrite=overwrite, check_folder=_check_folder) as file:
@@ -86,6 +101,7 @@ def write_release(
 
 def check_output(path: str | PathLike[str], *, overwrite: bool) -> None:
     """Raise where a release could not be written: worth asking before anything is spent on it."""
+    _check_name(Path(path))
     placing.check_output(path, overwrite=overwrite, check_folder=_check_folder)
 
 
@@ -113,6 +129,13 @@ def _write_file(file: BinaryIO, terms: Terms, rows: _Rows, own: range, part: Fil
             writer.write_table(table, row_group_size=ROWS_IN_A_GROUP)
         writer.add_key_value_metadata(entries_of(terms, part) | {checksum.KEY: checksum.BLANK})
     return checksum.fill(file)
+
+
+def _check_name(path: Path) -> None:
+    """Raise where the name says that it is a file of another kind."""
+    if path.suffix.lower() in _OTHER_FORMATS:
+        hint = "Give a name that ends in .parquet; `hushtable export` makes CSV, JSON or Arrow of a release."
+        raise BadOutput("a release is a Parquet file, and this name says otherwise", hint, file=str(path))
 
 
 def _check_folder(path: Path) -> None:
