@@ -18,6 +18,8 @@ from hushtable.domain.keys import (
     no_keys,
     repeats,
     sorted_keys,
+    sorted_with_places,
+    sorting_order,
 )
 from hushtable.errors import BadNumber
 
@@ -61,6 +63,22 @@ def test_keys_sort_as_codes_do(case: tuple[KeySpace, list[tuple[int, ...]]]) -> 
     ]
     assert ascending(in_order) == (len(set(chosen)) == len(chosen))
     assert ascending(packed(space, chosen)) == (chosen == sorted(set(chosen)))
+
+
+@pytest.mark.parametrize("few_runs", [-1, 100])  # 12 cells are never more than 100 runs
+@given(case=cells())
+def test_sorted_keys_know_their_places(case: tuple[KeySpace, list[tuple[int, ...]]], few_runs: int) -> None:
+    space, chosen = case
+    given_keys = packed(space, chosen)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("hushtable.domain.keys._FEW_RUNS", few_runs)
+        found, places = sorted_with_places(given_keys)
+        order = sorting_order(given_keys)
+
+    assert [tuple(codes) for codes in space.unpack(found).tolist()] == sorted(chosen)
+    assert sorted(places.tolist()) == list(range(len(chosen)))
+    assert [chosen[place] for place in places] == sorted(chosen)
+    assert [chosen[place] for place in order] == sorted(chosen)
 
 
 @given(cells(), st.data())

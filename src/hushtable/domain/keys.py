@@ -87,32 +87,47 @@ def no_keys(words: int) -> Keys:
 
 def sorting_order(keys: Keys) -> NDArray[np.intp]:
     """Return the places of the keys in ascending order."""
-    order = _word_order(keys[0])
+    return _first_sorted(keys)[1]
+
+
+def sorted_with_places(keys: Keys) -> tuple[Keys, NDArray[np.intp]]:
+    """Return the keys in ascending order, and the place that each had."""
+    first, order = _first_sorted(keys)
     if len(keys) == 1:
-        return order
+        return first[np.newaxis], order
+    return np.stack([first, *(word.take(order) for word in keys[1:])]), order
+
+
+def _first_sorted(keys: Keys) -> tuple[NDArray[np.uint64], NDArray[np.intp]]:
+    """Return the first words in ascending order, and the places of the keys in ascending order."""
+    first, order = _sorted_word(keys[0])
+    if len(keys) == 1:
+        return first, order
     # Later words matter only where the first one repeats.
-    first = keys[0].take(order)
     tied = np.zeros(first.size + 1, dtype=np.bool_)
     np.equal(first[1:], first[:-1], out=tied[1:-1])
     rows = np.flatnonzero(tied[1:] | tied[:-1])
     if rows.size:
         places = order[rows]
         order[rows] = places[np.lexsort(keys[::-1].take(places, axis=1))]
-    return order
+    return first, order
 
 
-def _word_order(word: NDArray[np.uint64]) -> NDArray[np.intp]:
-    """Return the places of one word's values in ascending order."""
-    if np.count_nonzero(word[1:] < word[:-1]) <= _FEW_RUNS:
-        return np.argsort(word, kind="stable")  # which merges runs that are in order already
+def _sorted_word(word: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.intp]]:
+    """Return one word's values in ascending order, and the places that they had."""
     place_bits = max(1, (word.size - 1).bit_length())
-    if int(word.max(initial=0)).bit_length() + place_bits > 64:
-        return np.argsort(word)
-    # Value and place fit one word together: sorting those takes half the time of sorting places by value.
+    runs = np.count_nonzero(word[1:] < word[:-1])
+    if runs <= _FEW_RUNS or int(word.max(initial=0)).bit_length() + place_bits > 64:
+        # A stable sort merges runs that are in order already.
+        order = np.argsort(word, kind="stable" if runs <= _FEW_RUNS else None)
+        return word.take(order), order
+    # Value and place fit one word together: sorting those takes half the time of sorting places by value, and
+    # no value is looked up in memory afterwards.
     pairs = word << np.uint64(place_bits) | np.arange(word.size, dtype=np.uint64)
     pairs.sort()
+    values = pairs >> np.uint64(place_bits)
     pairs &= np.uint64((1 << place_bits) - 1)
-    return pairs.view(np.int64)
+    return values, pairs.view(np.int64)
 
 
 def sorted_keys(keys: Keys) -> Keys:
@@ -120,8 +135,8 @@ def sorted_keys(keys: Keys) -> Keys:
     if len(keys) == 1:
         return np.sort(keys)
     if len(keys) == 2:
-        order = _word_order(keys[0])
-        first, second = keys[0].take(order), keys[1].take(order)
+        first, order = _sorted_word(keys[0])
+        second = keys[1].take(order)
         ranks = np.zeros(first.size, dtype=np.uint64)  # equal first words share a rank
         np.cumsum(first[1:] != first[:-1], out=ranks[1:])
         bits = int(second.max(initial=0)).bit_length()

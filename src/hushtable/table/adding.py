@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.domain.keys import Keys, KeySpace, repeats, sorting_order
+from hushtable.domain.keys import Keys, KeySpace, repeats, sorted_with_places
 from hushtable.structures.sketches import SketchSpace
 from hushtable.table.lifting import Sums, roomy, saturated
 from hushtable.table.sparse import SparseTable
@@ -36,8 +36,7 @@ def _marginal(space: KeySpace, keys: Keys, counts: Sums) -> SparseTable:
         np.add.at(sums, keys[0].astype(np.intp), counts)
         keys = np.arange(sums.size, dtype=np.uint64)[np.newaxis]
     else:
-        order = sorting_order(keys)
-        keys = keys.take(order, axis=1)
+        keys, order = sorted_with_places(keys)
         starts = np.flatnonzero(~repeats(keys))
         sums = np.add.reduceat(counts[order], starts) if starts.size else counts
         keys = keys.take(starts, axis=1)

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.domain.keys import Keys, KeySpace, no_keys, repeats, sorting_order
+from hushtable.domain.keys import Keys, KeySpace, no_keys, repeats, sorted_with_places
 from hushtable.structures.lines import Line
 from hushtable.structures.nodes import NodeSpace
 from hushtable.structures.trees import DyadicTree, HaarTree
@@ -243,8 +243,8 @@ def _crossed_slices(table: SparseTable, nodes: NodeSpace) -> list[Slice]:
     for depth in reversed(range(first.tree.levels)):
         numbers = first.tree.nodes_at(np.full(ups.size, depth), ups)
         keys = pairs.pack(np.stack([numbers, along], axis=1))
-        order = sorting_order(keys)
-        starts = np.flatnonzero(~repeats(keys.take(order, axis=1)))
+        keys, order = sorted_with_places(keys)
+        starts = np.flatnonzero(~repeats(keys))
         if starts.size:
             sums = np.add.reduceat(sums[order], starts)
         kept = order[starts]
@@ -281,9 +281,8 @@ def _crossed(nodes: NodeSpace, rows: _Rows) -> Cells:
         numbers = _numbers(rows.cells[1], shift, offset)
         keys.append(nodes.space.pack(np.stack([rows.cells[0], numbers], axis=1)))
         values.append(saturated(np.diff(rows.before)))
-    every = np.concatenate(keys, axis=1)
-    order = sorting_order(every)
-    return every.take(order, axis=1), np.concatenate(values)[order]
+    every, order = sorted_with_places(np.concatenate(keys, axis=1))
+    return every, np.concatenate(values).take(order)
 
 
 def _in_line(table: SparseTable, line: Line) -> tuple[Keys, Sums]:
@@ -291,8 +290,8 @@ def _in_line(table: SparseTable, line: Line) -> tuple[Keys, Sums]:
     positions, sums = positions_of(table.keys, table.space, line), roomy(table.counts)
     if positions is table.keys:
         return positions, sums
-    order = sorting_order(positions)
-    return positions.take(order, axis=1), sums[order]
+    positions, order = sorted_with_places(positions)
+    return positions, sums.take(order)
 
 
 def positions_of(keys: Keys, space: KeySpace, line: Line) -> Keys:

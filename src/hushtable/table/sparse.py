@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hushtable.domain.keys import Keys, KeySpace, ascending, repeats, sorting_order
+from hushtable.domain.keys import Keys, KeySpace, ascending, repeats, sorted_with_places
 from hushtable.errors import BadTable, HushtableError
 
 LARGEST_COUNT = 1 << 60  # so that a count plus its noise, saturated at 2^61, never overflows
@@ -105,8 +105,8 @@ def _whole_numbers(values: ArrayLike, name: str) -> NDArray[Any]:
 def in_order(keys: Keys, counts: NDArray[np.int64]) -> tuple[Keys, NDArray[np.int64]]:
     """Return each key once, ascending, with the sum of its counts, where that is not 0."""
     if not ascending(keys):
-        order = sorting_order(keys)
-        keys, counts = keys.take(order, axis=1), counts[order]
+        keys, order = sorted_with_places(keys)
+        counts = counts.take(order)
         again = repeats(keys)
         if again.any():
             keys, counts = keys.compress(~again, axis=1), _added_up(counts, again)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hushtable.domain.domain import Domain
-from hushtable.domain.keys import KeySpace, no_keys, sorting_order
+from hushtable.domain.keys import KeySpace, no_keys, sorted_with_places
 from hushtable.domain.measure import Measure
 from hushtable.engines.counting import joined
 from hushtable.engines.engine import as_bytes
@@ -268,9 +268,8 @@ def _cut(
         np.full(sample.shape[1], run["size"] / sample.shape[1])
         for run, sample in zip(runs, samples, strict=True)
     ]
-    keys = np.concatenate([no_keys(words), *samples], axis=1)
-    order = sorting_order(keys)
-    sample, weights = keys.take(order, axis=1), np.concatenate([np.zeros(0), *each])[order]
+    sample, order = sorted_with_places(np.concatenate([no_keys(words), *samples], axis=1))
+    weights = np.concatenate([np.zeros(0), *each])[order]
     target = target_of(sum(run["size"] for run in runs) + drawn, workers=workers)
     if tree is None:
         return CellCut(boxes_over(space.bounds, sample, weights, drawn=drawn, target=target))

@@ -14,7 +14,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.domain.keys import KeySpace, repeats, sorting_order
+from hushtable.domain.keys import KeySpace, repeats, sorted_with_places
 from hushtable.errors import BadQuery
 from hushtable.query.cells.selection import Selection
 from hushtable.query.estimation.sums import Array, PublishedRows, Sums
@@ -71,9 +71,8 @@ def published_groups(published: PublishedRows, selection: Selection, places: Seq
     space = KeySpace([selection.domain.shape[place] for place in places])
     rows = selection.rows(published.columns)
     codes = np.stack([published.columns[place][rows].astype(np.int64) for place in places], axis=1)
-    keys = space.pack(codes)
-    order = sorting_order(keys)
-    starts = ~repeats(keys.take(order, axis=1))
+    keys, order = sorted_with_places(space.pack(codes))
+    starts = ~repeats(keys)
     index = np.empty(len(order), dtype=np.intp)
     index[order] = np.cumsum(starts) - 1
     some = codes[order[starts]]
