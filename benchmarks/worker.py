@@ -185,12 +185,17 @@ def _status_bytes(name: str) -> int:
 
 
 def fresh(job: str, **arguments: object) -> Numbers:
-    """Return what a worker prints that does one job in a process of its own."""
+    """Return what a worker prints that does one job in a process of its own.
+
+    Modules that were compiled once stay so, as they are where hushtable is installed.
+    """
+    import os
     import subprocess
 
     command = [sys.executable, "-m", "benchmarks.worker", job, json.dumps(arguments)]
     root = Path(__file__).parent.parent
-    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, cwd=root)
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, cwd=root, env=environment)
     numbers: Numbers = json.loads(done.stdout)
     return numbers
 
