@@ -182,7 +182,7 @@ def test_the_example_of_the_help_runs_with_bars(place: Place) -> None:
     plain = re.sub(r"\x1b\[[?0-9;]*[A-Za-z]", "", seen.written)
     lines = re.split(r"[\r\n]", plain)
     steps = [found[0] for line in lines if (found := re.match(r"[A-Z]\w+(?= +[━╸╺ ])", line))]
-    assert list(dict.fromkeys(steps)) == ["Starting", "Reading", "Counting", "Drawing"]
+    assert list(dict.fromkeys(steps)) == ["Starting", "Reading", "Counting", "Drawing", "Gathering"]
     assert "Starting" not in seen.screen
     assert "Look at it: hushtable show spark.parquet" in seen.screen
 

@@ -10,7 +10,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, TypeVar
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
+_GONE = "the Java process of Spark is gone"
 # What failed, by words in Spark's report; the first that fits is taken.
 _CAUSES = (
     (r"a task of hushtable stopped at (MemoryError|ArrowMemoryError)", "a worker ran out of memory"),
@@ -33,14 +34,14 @@ _CAUSES = (
     (r"FileNotFoundException|FAILED_READ_FILE|PATH_NOT_FOUND", "a file of the data is gone or damaged"),
     (r"cancell?ed", "the job was cancelled"),
     # A call that Java failed at goes on to say why.
-    (r"\AAn error occurred while calling \S+\Z|Connection refused", "the Java process of Spark is gone"),
+    (r"\AAn error occurred while calling \S+\Z|Connection refused", _GONE),
 )
 _LOGS = "Spark's logs say more, and may quote rows; the command shows them with HUSHTABLE_DEBUG=1."
 _HINTS = {
     "a worker ran out of memory": "Give workers more memory, or fewer cores each.",
     "Spark ran out of memory": "Raise spark.executor.memory, or spark.driver.memory with a local master.",
     "a disk of Spark's temporary files is full": "Set spark.local.dir to a folder on a larger disk.",
-    "the Java process of Spark is gone": "Start a new session. Java's own log may say why it ended.",
+    _GONE: "Start a new session. Java's own log may say why it ended.",
     "workers lack hushtable": "Their Python must have hushtable[spark], of the driver's version of Python: "
     "see spark.archives and spark.pyspark.python.",
 }
@@ -48,14 +49,16 @@ _HINTS = {
 
 def ran(action: Callable[[], _T]) -> _T:
     """Run something that starts jobs."""
-    from py4j.protocol import Py4JError
+    from py4j.protocol import Py4JError, Py4JNetworkError
     from pyspark.errors import PySparkException
 
     try:
         return action()
     except HushtableError:
         raise
-    except (PySparkException, Py4JError, ConnectionError, OSError, EOFError) as error:
+    except (Py4JNetworkError, ConnectionError):  # refused, reset or cut off, by when it ended
+        instead = BadData(_GONE, _HINTS[_GONE])
+    except (PySparkException, Py4JError, OSError, EOFError) as error:
         instead = _replaced(str(error))
     raise instead
 
@@ -106,7 +109,8 @@ def at_work(spark: SparkSession) -> Iterator[str]:
         context.addJobTag(tag)
         yield tag
     except BaseException:
-        undone(partial(context.cancelJobsWithTag, tag))
+        with suppress(BadData):  # what went wrong first is told
+            undone(partial(context.cancelJobsWithTag, tag))
         raise
     finally:
         undone(partial(context.removeJobTag, tag))
