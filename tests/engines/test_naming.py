@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 import hushtable as ht
 from hushtable.domain.attributes import Attribute, Integers
 from tests.engines.contracts.engine import count_with
-from tests.engines.reference import counts_of, distance
+from tests.engines.reference import Counts, counts_of, distance
 
 DOMAIN = ht.Domain(attributes=(Attribute(name="x", values=Integers(low=0, high=9)),))
 SEVERAL = "several columns named"
@@ -184,7 +184,7 @@ def test_units_of_two_files_are_never_taken_for_one(kind: str, tmp_path: Path) -
     """Each person has 6 rows, of which 3 count; one who is in the first file alone is left out."""
     for number, (first, second) in enumerate(PAIRS):
         left_out = next(each for each in first[1] if each not in second[1])
-        tables = []
+        tables: list[Counts] = []
         for kept in (first[1], [each for each in first[1] if each != left_out]):
             folder = tmp_path / f"{number}-{len(tables)}-{left_out in kept}"
             folder.mkdir()
