@@ -240,7 +240,7 @@ class _Parser:
         def handle(row: Any) -> str:
             nonlocal odd
             odd |= row.actual_columns == self._width + 1  # perhaps nothing but a delimiter at its end
-            tally.fields += 1
+            tally.fields += row.text.strip("\r\n") != '""'  # as blank as a blank line
             return "skip"
 
         used = [place for place in self._places if place is not None] or [0]
