@@ -995,6 +995,11 @@ FINE = [
     Fine("line ends differ the other way", text(HEADER.replace("\n", "\r\n"), LINE * 3), THREES),
     Fine("JSON with a mark first", lines((OBJECT * 3).encode("utf-8-sig")), THREES),
     Fine("JSON, lines end in CRLF", lines((OBJECT * 3).replace("\n", "\r\n")), THREES),
+    Fine(
+        "JSON, very deep",
+        lines(OBJECT * 2, OBJECT.replace("}", f', "x": {"[" * 1_000_000}{"]" * 1_000_000}}}')),
+        THREES,
+    ),
     Fine("JSON, keys with a backslash", lines(OBJECT.replace("age", "\\u0061ge") * 3), THREES),
     Fine("blank lines between", text(HEADER, LINE, "\n\n", LINE * 2), THREES),
     Fine("a header of two lines", text('place,age,"na\nme"\n', LINE * 3), THREES),

@@ -292,7 +292,7 @@ def slow_line(line: bytes, names: list[str]) -> dict[str, Any] | None:
         pairs = json.loads(text, object_pairs_hook=lambda pairs: ("object", pairs))
         text.encode()
         json.dumps(pairs, ensure_ascii=False).encode()
-    except ValueError:
+    except (ValueError, RecursionError):  # the second for an array of arrays of arrays
         return None
     if not isinstance(pairs, tuple):
         return None

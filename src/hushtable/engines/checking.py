@@ -129,8 +129,8 @@ class Report:
 
     @property
     def counts_nothing(self) -> bool:
-        """Whether there are rows, and all of them are dropped."""
-        return self.rows_counted == 0 < self.rows_read
+        """Whether there are rows, or records that should be, and all of them are dropped."""
+        return self.rows_counted == 0 < self.rows_read + self.unreadable.records
 
     def __repr__(self) -> str:
         return f"Report({len(self.attributes)} attributes, rows=<private>)"

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hushtable.engines.delimited import Tally, TextRows, read_header
 from hushtable.engines.engine import quiet
-from hushtable.engines.files import files_of, files_sql, format_of, said
+from hushtable.engines.files import check_once, files_of, files_sql, format_of, said
 from hushtable.engines.json_lines import LineRows, lines_sql, unreadable_lines
 from hushtable.engines.partitions import folder_columns
 from hushtable.engines.quoting import name_sql
@@ -78,11 +78,7 @@ def _paths(
 ) -> Source:
     """Return the rows of files, folders and patterns."""
     files = [file for path in given for file in files_of(path)]
-    seen: set[str] = set()
-    for file in files:
-        if os.path.realpath(file) in seen:  # each of its rows would count twice
-            raise BadData(f"the file {said(file)} is given twice", "Give each file once.")
-        seen.add(os.path.realpath(file))
+    check_once(files)
     formats = {format_of(file) for file in files}
     if len(formats) > 1:
         raise BadData(
