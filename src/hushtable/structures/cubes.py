@@ -166,7 +166,7 @@ def _whole(weights: list[Fraction]) -> list[int]:
     scale = 1
     for weight in weights:
         scale = lcm(scale, weight.denominator)
-        if max(scale, weight * scale) >= 1 << _MOST_BITS:  # the scale only grows
+        if max(scale, int(weight * scale)) >> _MOST_BITS:  # the scale only grows
             fact = "these weights are in no proportion of numbers that can be written down"
             raise BadChoice(fact, "Take simpler ones, such as 1 and 2.")
     scaled = [int(weight * scale) for weight in weights]
