@@ -40,7 +40,8 @@ def rewritten(path: Path, table: pa.Table, entries: dict[str, str], **settings: 
     groups = settings.pop("row_group_size", None)
     with path.open("w+b") as file:
         with pq.ParquetWriter(file, table.schema, **{"store_schema": False} | settings) as writer:
-            writer.write_table(table, row_group_size=groups)
+            if table.num_rows:
+                writer.write_table(table, row_group_size=groups)
             writer.add_key_value_metadata(entries | {checksum.KEY: checksum.BLANK})
         checksum.fill(file)
     return path

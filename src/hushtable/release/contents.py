@@ -159,7 +159,7 @@ def _group(record: Record, columns: int, start: int) -> Group:
             rows = record.number()
         else:
             record.skip(kind)
-    if not 0 <= rows <= MOST_ROWS_IN_A_GROUP:
+    if not 1 <= rows <= MOST_ROWS_IN_A_GROUP:
         _refuse(f"a group of its rows states {rows:,} of them; up to {MOST_ROWS_IN_A_GROUP:,} are allowed")
     if len(chunks) != columns or any(found != rows for found in values):
         _refuse("a group of its rows does not have a value of each column for each row")

@@ -81,7 +81,7 @@ def read_rows(path: Path, head: Head, *, first: int | None = None) -> pa.Table:
     whole = len(head.footers) == 1  # a folder has two parts or more
     paths = [path] if whole else [path / part_name(number) for number in range(len(head.footers))]
     wanted = head.rows if first is None else min(first, head.rows)
-    parts = [schema_of(head.terms).empty_table()]
+    parts = [pa.Table.from_batches([], schema=schema_of(head.terms))]
     for file, footer in zip(paths, head.footers, strict=True):
         if wanted > 0 or first is None:
             parts.append(_file_rows(file, footer, head.terms, most=wanted))
@@ -218,7 +218,9 @@ def _file_rows(path: Path, footer: Footer, terms: Terms, *, most: int) -> pa.Tab
                     break
             if found >= most:
                 break
-        return pa.concat_tables([schema.empty_table(), *parts]).replace_schema_metadata(None)
+        return pa.concat_tables([pa.Table.from_batches([], schema=schema), *parts]).replace_schema_metadata(
+            None
+        )
 
 
 def _with_texts(part: pa.Table, texts: dict[str, int]) -> pa.Table:
