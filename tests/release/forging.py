@@ -109,7 +109,7 @@ def _written(kind: int, value: Any) -> bytes:
     if kind in (INT16, INT32, INT64):
         return varint(value << 1 if value >= 0 else (-value << 1) - 1)
     if kind == BINARY:
-        return varint(len(value)) + value
+        return varint(len(value)) + bytes(value)
     if kind in (LIST, SET):
         inner, values = value
         head = bytes([len(values) << 4 | inner]) if len(values) < 15 else bytes([0xF0 | inner])
