@@ -6,17 +6,46 @@ the values as fields; no message carries a private count or row.
 
 from __future__ import annotations
 
+from reprlib import Repr
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from fractions import Fraction
 
+_LONG = 10_000  # characters; of a longer text only the start is looked at
+_START = Repr()  # of a list or a table: what a message has room for, whatever the rest holds
+_START.maxlevel, _START.maxother, _START.maxstring = 6, 200, 200
+_START.maxlist = _START.maxtuple = _START.maxdict = _START.maxset = 50
+
 
 def shown(value: object) -> str:
-    """Return the text of a public value, cut where it is long."""
-    text = repr(value)
-    return text if len(text) <= 80 else f"{text[:60]}... ({len(text)} characters)"
+    """Return the text of a public value on one line, cut where it is long.
+
+    Guarantee: a value of any size or depth costs no more than its start, and nothing in it reaches a terminal
+    but as printable text.
+
+    >>> shown("a\\x1b[2J")
+    "'a\\\\x1b[2J'"
+    """
+    if isinstance(value, str) and len(value) > _LONG:
+        return f"{repr(value[:60])[:60]}... ({len(value)} characters)"
+    try:
+        text = _START.repr(value) if isinstance(value, list | tuple | dict | set) else repr(value)
+    except (ValueError, RecursionError):  # Python writes whole numbers of up to 4,300 digits
+        return f"<{type(value).__name__} of thousands of digits>"
+    return printable(text) if len(text) <= 80 else f"{printable(text[:60])}... ({len(text)} characters)"
+
+
+def printable(text: str) -> str:
+    """Return text that changes nothing on a terminal but what it shows: one line, odd characters escaped.
+
+    >>> print(printable("north\\x1b[2J\\nsouth"), printable("söuth"))
+    north\\x1b[2J\\nsouth söuth
+    """
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)
 
 
 class HushtableError(Exception):
@@ -382,7 +411,7 @@ class UnreviewedDomain(HushtableError, ValueError):
     def __init__(self, title: str) -> None:
         self.title = title
         super().__init__(
-            f"the domain {title!r} is a draft: its file says reviewed = false, "
+            f"the domain {shown(title)} is a draft: its file says reviewed = false, "
             "so its values may be drawn from the data.\n"
             "Replace each value by a public fact (a code list, a legal range), "
             "then delete the line `reviewed = false`."

@@ -47,9 +47,9 @@ def show(
 
     release = open_release(file)
     terms = release.terms
-    first = release.to_arrow().slice(0, rows) if rows else None
+    first = release.first_rows(rows) if rows else None
     out = console()
-    out.print(printable(release.domain.title) or str(file), style="bold")
+    out.print(printable(release.domain.title or str(file)), style="bold")
     out.print(printable(release.guarantee))
     out.print()
     out.print(grid(_facts(release)))

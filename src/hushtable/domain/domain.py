@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from hushtable.domain.attributes import Attribute
 from hushtable.domain.keys import KeySpace
+from hushtable.domain.limits import LARGEST_DOMAIN, LONGEST_NOTE, MOST_ATTRIBUTES
 from hushtable.domain.syntax import domain_of, table_of, values_table
 from hushtable.errors import BadDomain, BadTable, shown
 
@@ -64,11 +65,23 @@ class Domain:
         if not self.attributes or not all(isinstance(each, Attribute) for each in self.attributes):
             raise BadDomain("a domain needs one or more attributes", "Declare them in a file and load it.")
         object.__setattr__(self, "attributes", tuple(self.attributes))
-        for place, name in enumerate(self.names):
-            if name in self.names[:place]:
+        if len(self.attributes) > MOST_ATTRIBUTES:
+            fact = f"there are {len(self.attributes):,} attributes, and {MOST_ATTRIBUTES:,} are allowed"
+            raise BadDomain(fact, "Declare those that the release is about.")
+        seen: set[str] = set()
+        for name in self.names:
+            if name in seen:
                 raise BadDomain("two attributes have this name", "Rename one of them.", attribute=name)
+            seen.add(name)
+        if sum(each.described for each in self.attributes) > LARGEST_DOMAIN - 20 * LONGEST_NOTE:
+            fact = f"its attributes take more than {LARGEST_DOMAIN:,} characters to describe"
+            raise BadDomain(fact, "Use shorter codes, leave labels out, or declare integers.")
         if not isinstance(self.title, str):
             raise BadDomain(f"title = {shown(self.title)} is not text", 'Write title = "...".')
+        if not self.title.isprintable() or len(self.title) > LONGEST_NOTE:
+            fact = f"title = {shown(self.title)} is not a line of text"
+            hint = "Leave out line ends and characters that do not print"
+            raise BadDomain(fact, f"{hint}; {LONGEST_NOTE:,} others are allowed.")
         if not isinstance(self.reviewed, bool):
             raise BadDomain(f"reviewed = {shown(self.reviewed)} is not true or false", "Write one of them.")
 
@@ -106,7 +119,7 @@ class Domain:
         parts += [f"cells_total={total}"] + ["reviewed=False"] * (not self.reviewed)
         return f"Domain({', '.join(parts)})"
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """The names of the attributes."""
         return tuple(attribute.name for attribute in self.attributes)

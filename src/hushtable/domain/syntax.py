@@ -204,7 +204,7 @@ def _table(said: object, what: str) -> Mapping[str, Any]:
         raise BadDomain(f"{what} = {shown(said)} is not a table", f"Write {_EXAMPLES.get(what, 'TOML')}.")
     for key in said:
         if key not in _ALLOWED[what]:
-            near = get_close_matches(str(key), _ALLOWED[what], n=1)
+            near = get_close_matches(str(key)[:100], _ALLOWED[what], n=1)
             guess = f"Did you mean `{near[0]}`? " if near else ""
             allowed = ", ".join(f"`{name}`" for name in _ALLOWED[what])
             raise BadDomain(f"{what} has no key {shown(key)}", f"{guess}Allowed are {allowed}.")

@@ -96,6 +96,11 @@ class ReleaseFile:
         """Return the rows as a pyarrow Table."""
         return self._table
 
+    def first_rows(self, number: int) -> pa.Table:
+        """Return the first rows as a pyarrow Table, without reading the others."""
+        kept = self.__dict__.get("_table")
+        return read_rows(self.path, self._head, first=number) if kept is None else kept.slice(0, number)
+
     def to_pandas(self) -> pd.DataFrame:
         """Return the rows as a pandas DataFrame; dates become datetime64."""
         try:

@@ -18,9 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.domain.keys import ascending
+from hushtable.domain.limits import MOST_PARTS
 from hushtable.errors import BadOutput, BadRelease, InternalError
 from hushtable.methods.weights import weights_of
 from hushtable.release import checksum, placing
+from hushtable.release.bounds import fewest_rows, most_rows
 from hushtable.release.footer import entries_of
 from hushtable.release.layout import ROWS_IN_A_GROUP, encodings_of, rows_of, schema_of
 from hushtable.release.parts import FilePart, digest_of_parts, part_name
@@ -80,8 +82,10 @@ def write_release(
         raise InternalError("codes, counts and weights of a release have different lengths")
     if not np.array_equal(weights, weights_by(terms, codes, counts)):
         raise InternalError("weights of a release do not follow from its counts and its terms")
-    if rows_in_a_file is not None and rows_in_a_file < 1:
-        raise InternalError("a file of a release is to have no rows")
+    if not fewest_rows(terms) <= len(codes) <= most_rows(terms):
+        raise InternalError("a release has more or fewer rows than its terms allow")
+    if rows_in_a_file is not None and len(codes) > max(0, rows_in_a_file) * MOST_PARTS:
+        raise InternalError("a release has too many parts, or parts without rows")
     _check_name(Path(path))
     rows = _Rows(codes, counts, weights)
     if rows_in_a_file is None or len(codes) <= rows_in_a_file:
