@@ -263,10 +263,11 @@ class BudgetExceeded(HushtableError):
     `hushtable ledger show` lists what was spent.
     """
 
-    def __init__(self, *, needed: Fraction, left: Fraction) -> None:
-        self.needed, self.left = needed, left
+    def __init__(self, *, needed: Fraction, left: Fraction, converted: str = "") -> None:
+        self.needed, self.left, self.converted = needed, left, converted
+        because = f" ({converted})" if converted else ""
         super().__init__(
-            f"this release costs epsilon={needed}, but only epsilon={left} is left.\n"
+            f"this release costs epsilon={needed}{because}, but only epsilon={left} is left.\n"
             "Lower `epsilon` or stop here: what is spent on these people stays spent.\n"
             "`hushtable ledger show` lists what was spent."
         )

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 
 from hushtable.domain.domain import Domain
 from hushtable.domain.measure import Measure, Unit
+from hushtable.domain.units import unit_name
 from hushtable.engines.counting import Counted, counted_rows, is_on_spark
 from hushtable.engines.engine import quiet
 from hushtable.engines.keying import Tally
@@ -237,8 +238,9 @@ def publish_chosen(
     check_settings(terms)
     check_worth(chosen.plan, terms, anyway=anyway)
     check_output(output, overwrite=overwrite)
+    unit = unit_name(measure, rows_are_units=rows_are_units, query=query)
     if ledger is not None:
-        ledger.can_pay(epsilon)
+        ledger.can_pay(epsilon, unit=unit)
     threads = os.cpu_count() or 1
     # 2. Count. A mistake in the data shows here, before anything is spent.
     with counted_rows(
@@ -257,7 +259,8 @@ def publish_chosen(
     ) as counted:
         # 3. Charge, once and for good: what follows is drawn.
         what = in_one_line(output, domain.title, chosen.method)
-        entry = None if ledger is None else ledger.charge(epsilon, what=what)
+        name = _cut(Path(output).name)
+        entry = None if ledger is None else ledger.charge(epsilon, what=what, unit=unit, name=name)
         # 4. Draw the total and the summary, each from its own part of epsilon. Should memory run out, that is
         # told without the numbers of cells that NumPy's own words would quote.
         rate = total_epsilon / measure.sensitivity
