@@ -40,7 +40,7 @@ class Payment:
         if self.ledger is not None:
             self.ledger.can_pay(self.epsilon, unit=unit)
 
-    def charge(self, *, unit: str, what: str, name: str) -> None:
+    def charge(self, *, unit: str, what: str, name: str | None) -> None:
         """Charge the ledger, if there is one: what follows is drawn."""
         with held():
             if self.ledger is not None:

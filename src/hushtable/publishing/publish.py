@@ -262,7 +262,7 @@ def publish_chosen(
     ) as counted:
         # 3. Charge, once and for good: what follows is drawn.
         what = in_one_line(output, domain.title, chosen.method)
-        payment.charge(unit=unit, what=what, name=_cut(Path(output).name))
+        payment.charge(unit=unit, what=what, name=_cut(Path(output).name) or None)
         # 4. Draw the total and the summary, each from its own part of epsilon. Should memory run out, that is
         # told without the numbers of cells that NumPy's own words would quote.
         rate = total_epsilon / measure.sensitivity
