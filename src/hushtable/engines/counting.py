@@ -26,7 +26,7 @@ from hushtable.engines.engine import LEAST_MEMORY, as_bytes, quiet
 from hushtable.engines.keying import KeyReader, Tally, drawn_salt, keyed_rows
 from hushtable.engines.rows import opened_rows
 from hushtable.engines.runs import counted_slices, exact_sum
-from hushtable.errors import BadDomain
+from hushtable.errors import BadDomain, within_memory
 from hushtable.noise import BitSource, KeyStream
 from hushtable.structures.nodes import NodeSpace
 from hushtable.table.lifting import lifted
@@ -90,6 +90,7 @@ def joined(space: KeySpace, slices: Iterable[Cells]) -> SparseTable:
     return SparseTable.from_cells(space, keys, np.concatenate([counts for _, counts in cells]))
 
 
+@within_memory
 def count(
     data: Any,
     *,

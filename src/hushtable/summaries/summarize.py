@@ -10,7 +10,7 @@ import os
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from hushtable.errors import BadMethod, BadTable
+from hushtable.errors import BadMethod, BadTable, within_memory
 from hushtable.exact.rationals import Rational, as_positive
 from hushtable.methods.acceptance import Acceptance
 from hushtable.methods.settings import Method
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from hushtable.structures.sketches import SketchSpace
 
 
+@within_memory
 def summarize(
     table: SparseTable,
     method: Method,
