@@ -20,7 +20,7 @@ import numpy as np
 
 from hushtable.domain.domain import Domain
 from hushtable.domain.keys import KeySpace
-from hushtable.domain.measure import Measure, Unit
+from hushtable.domain.measure import Measure, Sensitivities, Unit
 from hushtable.engines.coding import broken_rules
 from hushtable.engines.engine import LEAST_MEMORY, as_bytes, quiet
 from hushtable.engines.keying import KeyReader, drawn_salt, keyed_rows
@@ -66,10 +66,12 @@ class CountedRows(NamedTuple):
     space: KeySpace
     slices: SlicesHere
     dropped: bool
+    sensitivity: Sensitivities
 
     def table(self) -> SparseTable:
         """Return all slices as one table in memory."""
-        return joined(self.space, (part.load() for part in self.slices.parts))
+        cells = (part.load() for part in self.slices.parts)
+        return joined(self.space, cells, sensitivity=self.sensitivity)
 
     def total(self) -> int:
         """Return the sum of all counts."""
@@ -83,11 +85,12 @@ class CountedRows(NamedTuple):
         return f"CountedRows(shape={self.space.shape}, counts=<private>)"
 
 
-def joined(space: KeySpace, slices: Iterable[Cells]) -> SparseTable:
+def joined(space: KeySpace, slices: Iterable[Cells], *, sensitivity: Sensitivities) -> SparseTable:
     """Return the cells of all slices as one table in memory."""
     cells = list(slices)
     keys = np.concatenate([keys for keys, _ in cells], axis=1)
-    return SparseTable.from_cells(space, keys, np.concatenate([counts for _, counts in cells]))
+    counts = np.concatenate([counts for _, counts in cells])
+    return SparseTable.from_cells(space, keys, counts, sensitivity=sensitivity)
 
 
 def count(
@@ -104,6 +107,8 @@ def count(
     memory: int | str | None = None,
 ) -> SparseTable:
     """Count the rows of `data` in the cells of `domain`. The table is private.
+
+    It knows what one unit changes in it (`table.sensitivity`), and `ht.summarize` draws noise for that.
 
     =============================  =====================================================================
     data                           read as
@@ -213,7 +218,12 @@ def counted_rows(
                 threads=workers,
                 progress=progress,
             )
-        yield CountedRows(domain.space, SlicesHere(slices, workers, progress), stream.dropped)
+        yield CountedRows(
+            domain.space,
+            SlicesHere(slices, workers, progress),
+            stream.dropped,
+            sensitivity=measure.sensitivities,
+        )
 
 
 def is_on_spark(data: Any) -> bool:

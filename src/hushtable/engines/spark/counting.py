@@ -22,7 +22,7 @@ import numpy as np
 
 from hushtable.domain.domain import Domain
 from hushtable.domain.keys import KeySpace, no_keys, sorted_with_places
-from hushtable.domain.measure import Measure
+from hushtable.domain.measure import Measure, Sensitivities
 from hushtable.engines.counting import joined
 from hushtable.engines.engine import as_bytes
 from hushtable.engines.keying import drawn_salt
@@ -139,12 +139,14 @@ class CountedOnSpark:
     slices: SlicesOnSpark
     dropped: bool
     sums: int
+    sensitivity: Sensitivities
 
     def table(self) -> SparseTable:
         """Return all slices as one table in the driver's memory."""
         rows = ran(self.slices.counted.toArrow).to_batches()
         found = {row["slice"]: cells_in(row, len(self.space.bounds)) for row in rows_in(rows)}
-        return joined(self.space, (found[number] for number in sorted(found)))
+        cells = (found[number] for number in sorted(found))
+        return joined(self.space, cells, sensitivity=self.sensitivity)
 
     def total(self) -> int:
         """Return the sum of all counts."""
@@ -216,6 +218,7 @@ def counted_on_spark(
             SlicesOnSpark(spark, counted, cut, occupied, digests, SlicesHere(above), staging, watch),
             dropped=any(row["told"] is not None for row in found),
             sums=sum(sums),
+            sensitivity=measure.sensitivities,
         )
 
 
