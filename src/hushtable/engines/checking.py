@@ -22,6 +22,7 @@ from hushtable.engines.counting import default_memory
 from hushtable.engines.databases import SQLiteFile, only_table
 from hushtable.engines.engine import LEAST_MEMORY, as_bytes, connect, fetched
 from hushtable.engines.files import files_of, files_sql, format_of, is_duckdb, is_sqlite
+from hushtable.engines.inputs import check_categories
 from hushtable.engines.quoting import name_sql
 from hushtable.engines.reading import read_sql, type_text, unit_sql
 from hushtable.engines.rows import Rows, opened_rows
@@ -154,6 +155,7 @@ def check_rows(
     (Report(1 attributes, rows=<private>), True, 3, 1)
     """
     measure = measure or Measure()
+    check_categories(domain, data)
     with opened_rows(
         data,
         names=[*(attribute.column for attribute in domain.attributes), *measure.columns],

@@ -23,6 +23,7 @@ from hushtable.domain.keys import KeySpace
 from hushtable.domain.measure import Measure, Sensitivities, Unit
 from hushtable.engines.coding import broken_rules
 from hushtable.engines.engine import LEAST_MEMORY, as_bytes, quiet
+from hushtable.engines.inputs import check_categories
 from hushtable.engines.keying import KeyReader, drawn_salt, keyed_rows
 from hushtable.engines.rows import opened_rows
 from hushtable.engines.runs import counted_slices, exact_sum
@@ -168,6 +169,7 @@ def counted_rows(
     Workers elsewhere must know before which `nodes` will be lifted from the cells, and about how many empty
     ones will be `drawn`, to have equal work.
     """
+    check_categories(domain, data)
     if is_on_spark(data):
         from hushtable.engines.spark.counting import counted_on_spark
 

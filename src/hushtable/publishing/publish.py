@@ -24,6 +24,7 @@ from hushtable.domain.domain import Domain
 from hushtable.domain.measure import Measure, Unit
 from hushtable.engines.counting import Counted, counted_rows, is_on_spark
 from hushtable.engines.engine import quiet
+from hushtable.engines.inputs import inputs_of
 from hushtable.errors import (
     BadChoice,
     BadMethod,
@@ -48,6 +49,7 @@ from hushtable.publishing.choices import (
 from hushtable.publishing.joining import Rows, joined, rows_of
 from hushtable.publishing.judging import check_covered, check_on_spark, check_plan, check_worth, recorded
 from hushtable.query.release import Release, open_release
+from hushtable.release.apart import Kept
 from hushtable.release.layout import check_names
 from hushtable.release.parts import ROWS_IN_A_FILE
 from hushtable.release.record import check_output, write_release
@@ -235,7 +237,8 @@ def publish_chosen(
         check_settings(terms.part(number))
     check_settings(terms)
     check_worth(chosen.plan, terms, anyway=anyway)
-    check_output(output, overwrite=overwrite)
+    kept = kept_files(data, domain, ledger)
+    check_output(output, overwrite=overwrite, kept=kept)
     if ledger is not None:
         ledger.can_pay(epsilon)
     threads = os.cpu_count() or 1
@@ -273,10 +276,18 @@ def publish_chosen(
         weights=rows.weights,
         overwrite=overwrite,
         rows_in_a_file=ROWS_IN_A_FILE if on_spark else None,
+        kept=kept,
     )
     if ledger is not None and entry is not None:
         ledger.finish(entry, digest=digest)
     return Published(open_release(output), dropped)
+
+
+def kept_files(data: Any, domain: Domain, ledger: Ledger | None) -> Kept:
+    """Return all files that a publication reads or charges: its output is none of them, nor among them."""
+    origins = [Kept.file(each.path, each.what, known_as=(each.device, each.inode)) for each in domain.origins]
+    account = [] if ledger is None else [Kept.file(ledger.path, "the ledger")]
+    return inputs_of(data).and_all([*origins, *account])
 
 
 def drawn_rows(
