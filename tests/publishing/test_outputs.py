@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import shutil
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
+from functools import cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, mkdtemp
 from typing import Any
 
 import duckdb
@@ -60,6 +62,15 @@ def made(folder: Path) -> None:
     # Rows that are a release themselves: of these, the footer does not tell that they are data.
     ht.publish(ROWS, domain=folder / "domain.toml", output=folder / "own.parquet", **SETTINGS)
     shutil.copy(folder / "own.parquet", folder / "free.parquet")
+
+
+@cache
+def template() -> Path:
+    """Return a folder with all of that, made once."""
+    folder = Path(mkdtemp())
+    atexit.register(shutil.rmtree, folder)
+    made(folder)
+    return folder
 
 
 def contents(folder: Path) -> dict[str, Any]:
@@ -119,13 +130,13 @@ SPELLINGS = [plain, dotted, relative, by_a_link, by_a_linked_folder, by_a_hard_l
 
 
 @given(st.sampled_from(DATA), st.sampled_from(VICTIMS + PLACES), st.sampled_from(SPELLINGS), st.booleans())
-@settings(max_examples=tries(400))
+@settings(max_examples=tries(240))
 def test_nothing_of_the_owner_s_is_written(
     data: str, place: str, spelled: Callable[[Path, Path], Path], overwrite: bool
 ) -> None:
     with TemporaryDirectory() as name:
-        folder = Path(name).resolve()
-        made(folder)
+        folder = Path(name).resolve() / "copy"
+        shutil.copytree(template(), folder)
         before = contents(folder)
         ledger = ht.Ledger.open(folder / "people.ledger")
         output = spelled(folder, folder / place)
@@ -236,13 +247,26 @@ def full(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: "-".join(command[:2]))
+# Of each kind one for each command; all of them in `make test-long`.
+FEW = [
+    ["rows.parquet"], ["theirs.csv", "people.ledger"], ["quoted.csv"], ["quoted.csv"], ["theirs.svg"],
+    ["domain.toml"], ["data/draft.toml"], ["theirs.png"], ["rows.parquet", "people.ledger-journal"],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("command", "places"),
+    [
+        *zip(COMMANDS, FEW, strict=True),
+        *(pytest.param(command, THEIRS, marks=pytest.mark.long) for command in COMMANDS),
+    ],
+)
 def test_no_command_replaces_what_it_did_not_write(
-    command: list[str], full: Path, monkeypatch: pytest.MonkeyPatch
+    command: list[str], places: Sequence[str], full: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(full)
     before = contents(full)
-    for place in THEIRS:
+    for place in places:
         done = run(*command, "-o", place, "--overwrite")
         assert done.exit_code in (1, 2), (place, done.output)
         assert contents(full) == before, place
