@@ -42,7 +42,7 @@ PEOPLE = pa.table(
 
 
 def loaded(text: str) -> Domain:
-    return Domain(**domain_of(tomllib.loads(text), folder=None))
+    return Domain(**domain_of(tomllib.loads(text), place=None))
 
 
 def kinds(text: str) -> dict[str, Kind]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from hushtable.structures.settings import Structure
 
 ReleaseFile = Annotated[Path, typer.Argument(metavar="FILE", help="A release: a file, or a folder of parts.")]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the file if it is there.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace such a file of ours, if it is there.")]
 
 
 def names_of(given: list[str], known: tuple[str, ...]) -> list[str]:

@@ -11,7 +11,7 @@ import hashlib
 import json
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cached_property
 from math import log10
@@ -25,7 +25,8 @@ from numpy.typing import NDArray
 from hushtable.domain.attributes import Attribute
 from hushtable.domain.keys import KeySpace
 from hushtable.domain.limits import LARGEST_DOMAIN, LONGEST_NOTE, MOST_ATTRIBUTES
-from hushtable.domain.syntax import domain_of, table_of, values_table
+from hushtable.domain.origins import Origin, origin_of
+from hushtable.domain.syntax import Place, domain_of, table_of, values_table
 from hushtable.errors import BadDomain, BadTable, shown
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ class Domain:
     attributes: tuple[Attribute, ...]
     title: str = ""
     reviewed: bool = True
+    origins: tuple[Origin, ...] = field(default=(), compare=False)  # files that it was read from
 
     def __post_init__(self) -> None:
         if not self.attributes or not all(isinstance(each, Attribute) for each in self.attributes):
@@ -87,16 +89,21 @@ class Domain:
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Domain:
-        """Return the domain that a TOML file declares, or raise `BadDomain`."""
+        """Return the domain that a TOML file declares, or raise `BadDomain`.
+
+        Lists of categories that it names lie in its folder, or in folders there, links resolved.
+        """
         try:
-            return cls(**domain_of(_toml(Path(path)), folder=Path(path).parent))
+            place = Place(Path(path).parent, [])
+            fields = domain_of(_toml(Path(path)), place=place)
+            return cls(**fields, origins=(origin_of(path, "the domain file"), *place.read))
         except BadDomain as error:
             raise error.at(file=str(path)) from None
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Domain:
         """Return the domain that `to_dict` described."""
-        return cls(**domain_of(document, folder=None))
+        return cls(**domain_of(document, place=None))
 
     def to_dict(self) -> dict[str, Any]:
         """Return a description for JSON, as a domain file would say it, that needs no other file."""

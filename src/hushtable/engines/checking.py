@@ -23,6 +23,7 @@ from hushtable.engines.databases import SQLiteFile, only_table
 from hushtable.engines.delimited import Tally
 from hushtable.engines.engine import LEAST_MEMORY, as_bytes, connect, fetched
 from hushtable.engines.files import files_of, format_of, is_duckdb, is_sqlite
+from hushtable.engines.inputs import check_categories
 from hushtable.engines.json_lines import LineRows, keys_of
 from hushtable.engines.naming import folded, found
 from hushtable.engines.quoting import name_sql
@@ -158,6 +159,7 @@ def check_rows(
     (Report(1 attributes, rows=<private>), True, 3, 1)
     """
     measure = measure or Measure()
+    check_categories(domain, data)
     with opened_rows(
         data,
         names=[*(attribute.column for attribute in domain.attributes), *measure.readers],

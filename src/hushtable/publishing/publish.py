@@ -25,6 +25,7 @@ from hushtable.domain.measure import Measure, Unit
 from hushtable.domain.units import unit_name
 from hushtable.engines.counting import Counted, counted_rows, is_on_spark
 from hushtable.engines.engine import quiet
+from hushtable.engines.inputs import inputs_of
 from hushtable.engines.keying import Tally
 from hushtable.errors import (
     BadChoice,
@@ -51,6 +52,7 @@ from hushtable.publishing.joining import Rows, joined, rows_of
 from hushtable.publishing.judging import check_covered, check_on_spark, check_plan, check_worth, recorded
 from hushtable.publishing.paying import Payment
 from hushtable.query.release import Release, open_release
+from hushtable.release.apart import Kept
 from hushtable.release.layout import check_names
 from hushtable.release.parts import ROWS_IN_A_FILE
 from hushtable.release.record import check_output, write_release
@@ -241,7 +243,8 @@ def publish_chosen(
         check_settings(terms.part(number))
     check_settings(terms)
     check_worth(chosen.plan, terms, anyway=anyway)
-    check_output(output, overwrite=overwrite)
+    kept = kept_files(data, domain, payment.ledger)
+    check_output(output, overwrite=overwrite, kept=kept)
     unit = unit_name(measure, rows_are_units=rows_are_units, query=query)
     payment.check(unit=unit)
     threads = os.cpu_count() or 1
@@ -279,9 +282,17 @@ def publish_chosen(
         weights=rows.weights,
         overwrite=overwrite,
         rows_in_a_file=ROWS_IN_A_FILE if on_spark else None,
+        kept=kept,
     )
     payment.finish(digest)
     return Published(open_release(output), tally)
+
+
+def kept_files(data: Any, domain: Domain, ledger: Ledger | None) -> Kept:
+    """Return all files that a publication reads or charges: its output is none of them, nor among them."""
+    origins = [Kept.file(each.path, each.what, known_as=(each.device, each.inode)) for each in domain.origins]
+    account = [] if ledger is None else [Kept.file(ledger.path, "the ledger")]
+    return inputs_of(data).and_all([*origins, *account])
 
 
 def drawn_rows(

@@ -45,6 +45,24 @@ def frame_of(spark: SparkSession, data: Sequence[str], *, rows_are_units: bool =
     raise _replaced(failed)
 
 
+def local_paths(frame: DataFrame) -> list[str]:
+    """Return the files and folders of this machine that a DataFrame reads, as far as its plan names them."""
+    from py4j.protocol import Py4JError
+
+    if ".connect." in type(frame).__module__:
+        return []  # which is refused before anything is read
+    found = [unquote(path) for path in frame.inputFiles()]
+    leaves = frame._jdf.queryExecution().analyzed().collectLeaves()
+    for number in range(leaves.size()):
+        try:
+            roots = leaves.apply(number).relation().location().rootPaths()
+            found += [roots.apply(place).toString() for place in range(roots.size())]
+        except Py4JError:  # rows that are not of files
+            continue
+    local = re.compile(r"^file:/+")
+    return [local.sub("/", path) for path in found if local.match(path)]
+
+
 def _is_path(name: str) -> bool:
     """Return whether something is a path, by its form or because it is there; else it is a table."""
     formed = "/" in name or _is_pattern(name) or _OTHERS.search(name) or _format(name)
