@@ -1,0 +1,158 @@
+"""A summary of fixed size has the law of the long way, exactly, whatever rules it tried on the way.
+
+The guesses here stop in some cases and go on in others. Whether one stops depends on empty cells only; so if
+the final choice forgot which rule let a cell in, the law would depend on the guess.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import hushtable as ht
+from hushtable.methods.acceptance import Acceptance
+from hushtable.noise import BitSource
+from hushtable.summaries import finishing, priorities
+from hushtable.summaries.largest import largest_counts
+from tests.audit.drawing import Counts, Guess, drawn_law, long_way_law
+from tests.harness.branching import law_of
+
+Sized = ht.Filter | ht.Priority | ht.FilterPriority
+
+
+def edge(cutoff: int, share: str = "1") -> Acceptance:
+    return Acceptance(cutoff=cutoff, edge_chance=Fraction(share))
+
+
+def tau(threshold: str, cutoff: int | None = None) -> Acceptance:
+    return Acceptance(cutoff=cutoff, threshold=threshold)
+
+
+CASES: list[tuple[Sized, Guess, Counts]] = [
+    (ht.Filter(size=1), [edge(1, "1/2")], (0, 1, 0)),
+    (ht.Filter(size=1), [edge(1, "1/16")], (0, 0, 1)),
+    (ht.Filter(size=1), [edge(2, "1/3"), edge(1, "1/4"), edge(1, "1/2")], (0, 1, 0)),
+    (ht.Filter(size=1), [edge(2), edge(1, "2/5")], (0, 2, 0)),
+    (ht.Filter(size=2), [edge(1, "1/2")], (1, 0, 0, 0)),
+    (ht.Priority(size=1), [tau("3")], (0, 1, 0)),
+    (ht.Priority(size=1), [tau("9"), tau("3/2")], (0, 1, 0)),
+    (ht.FilterPriority(cutoff=1, size=1), [tau("4", 1), tau("3/2", 1)], (0, 1, 0)),
+    (ht.FilterPriority(cutoff=2, size=1), [tau("5", 2)], (0, 2, 0)),
+]
+
+
+# Priorities have the most outcomes: here with smaller counts, and with these in `make test-long`.
+SAMPLES, FILTERS = CASES[5:], CASES[:5]
+QUICK = [
+    *((*case, 2, False) for case in FILTERS),
+    *((*case, 1, True) for case in FILTERS[:2]),
+    *((*case, 1, False) for case in SAMPLES[:3]),
+    (*SAMPLES[0], 1, True),
+]
+SLOW = [*((*case, 2, True) for case in CASES), *((*case, 2, False) for case in SAMPLES)]
+ALL = [*QUICK, *(pytest.param(*case, marks=pytest.mark.long) for case in SLOW)]
+
+
+def with_sides(method: Sized, rules: Guess, two_sided: bool) -> tuple[Sized, Guess]:
+    return replace(method, two_sided=two_sided), [
+        Acceptance(
+            cutoff=rule.cutoff,
+            threshold=rule.threshold,
+            edge_chance=rule.edge_chance,
+            two_sided=two_sided,
+        )
+        for rule in rules
+    ]
+
+
+@pytest.mark.parametrize(("method", "rules", "counts", "most", "two_sided"), ALL)
+def test_the_law_is_that_of_the_long_way(
+    method: Sized, rules: Guess, counts: Counts, most: int, two_sided: bool
+) -> None:
+    method, rules = with_sides(method, rules, two_sided)
+    widened: list[int] = []
+
+    law, walked = drawn_law(counts, method, most=most, guess=rules, widened=widened)
+
+    assert law == long_way_law(counts, method, most=most)
+    assert walked == len(widened)
+    assert walked > widened.count(1) > 0, "the guess stops in some cases, and goes on in others"
+
+
+@pytest.mark.parametrize("few_slices", [16, 1], ids=["a draw for each", "one for all"])
+@pytest.mark.parametrize(("method", "rules"), [CASES[0][:2], CASES[5][:2]])
+def test_slices_do_not_change_the_law(method: Sized, rules: Guess, few_slices: int) -> None:
+    """However the empty cells of slices are counted."""
+    method, rules = with_sides(method, rules, False)
+    law, _ = drawn_law((1, 1, 0), method, most=1, guess=rules, slices=2, few_slices=few_slices)
+
+    assert law == long_way_law((1, 1, 0), method, most=1)
+
+
+def uniform_among_all_ties(
+    magnitudes: NDArray[np.int64],
+    bands: NDArray[np.int8],
+    rules: Guess,
+    entropy: BitSource,
+    *,
+    size: int,
+) -> tuple[NDArray[np.intp], int | None]:
+    """What a filter of exact size once did."""
+    return largest_counts(magnitudes, entropy, size=size)
+
+
+@pytest.mark.parametrize(("method", "rules", "counts", "most", "two_sided"), QUICK[: len(FILTERS) + 2])
+def test_ties_that_forget_their_bands_are_caught(
+    method: Sized,
+    rules: Guess,
+    counts: Counts,
+    most: int,
+    two_sided: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(finishing, "largest_candidates", uniform_among_all_ties)
+    method, rules = with_sides(method, rules, two_sided)
+
+    law, _ = drawn_law(counts, method, most=most, guess=rules)
+
+    assert law != long_way_law(counts, method, most=most)
+
+
+def test_priorities_that_forget_their_bands_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    own = priorities._ranges
+
+    def forgetful(rules: Guess) -> tuple[Fraction, dict[int, Any]]:
+        reference, ranges = own(rules)
+        return reference, dict.fromkeys(ranges, ranges[-1])
+
+    monkeypatch.setattr(priorities, "_ranges", forgetful)
+    method, rules = with_sides(*CASES[5][:2], two_sided=False)
+
+    law, _ = drawn_law((0, 1, 0), method, most=1, guess=rules)
+
+    assert law != long_way_law((0, 1, 0), method, most=1)
+
+
+def test_where_in_a_part_a_priority_lies_does_not_matter() -> None:
+    """So one number of each part stands for all: what the harness rests on."""
+    method, rules = with_sides(*CASES[5][:2], two_sided=False)
+    laws = [
+        drawn_law((0, 1, 0), method, most=1, guess=rules, options={"positions": each})[0]
+        for each in (lambda x: x, lambda x: x * x, lambda x: 1 - (1 - x) ** 3)
+    ]
+
+    assert laws[0] == laws[1] == laws[2]
+
+
+def test_a_law_that_is_not_walked_through_is_noticed() -> None:
+    """The harness itself: bits from elsewhere, and code that does another thing after the same draws."""
+    with pytest.raises(AssertionError, match="not injected"):
+        law_of(lambda source: source.words(1).size, most=1)
+    turns = iter([2, 3, 2, 3])
+    with pytest.raises(AssertionError, match="something else"):
+        law_of(lambda source: source.choose([(0, Fraction(1, 2))] * next(turns)), most=1)
