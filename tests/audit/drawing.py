@@ -10,12 +10,17 @@ from math import isqrt
 from typing import Any
 from unittest.mock import patch
 
+import numpy as np
+from numpy.typing import NDArray
+
 import hushtable as ht
 from hushtable.methods.acceptance import Acceptance
 from hushtable.methods.settings import Filter, FilterPriority, Method, Priority
 from hushtable.methods.tuning import cutoff_for, rounded_up, threshold_for
+from hushtable.noise import BitSource
 from hushtable.summaries import flat
 from hushtable.summaries.candidates import draw_candidates
+from hushtable.summaries.largest import largest_counts
 from hushtable.summaries.summarize import draw_summary
 from hushtable.summaries.summary import Summary
 from tests.harness.branching import HIGHEST_TAU, Branching, Law, law_of, lumped, noisy_counts
@@ -157,3 +162,15 @@ def _priorities(seen: list[int], values: list[int], size: int, source: Branching
     inverse = {cell: span[1] * word / (1 << 64) for cell, span, word in zip(seen, spans, words, strict=True)}
     in_order = sorted(seen, key=lambda cell: inverse[cell])
     return sorted(in_order[:size]), float(rounded_up(1 / inverse[in_order[size]], bits=1))
+
+
+def uniform_among_all_ties(
+    magnitudes: NDArray[np.int64],
+    bands: NDArray[np.int8],
+    rules: Guess,
+    entropy: BitSource,
+    *,
+    size: int,
+) -> tuple[NDArray[np.intp], int | None]:
+    """What a filter of exact size once did."""
+    return largest_counts(magnitudes, entropy, size=size)

@@ -19,6 +19,7 @@ What has no end is lumped, exactly:
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -38,7 +39,7 @@ from hushtable.methods import acceptance, tuning
 from hushtable.methods.acceptance import Acceptance, Band
 from hushtable.methods.tuning import rounded_up
 from hushtable.noise import BitSource
-from hushtable.summaries import candidates, finishing, flat, largest, priorities, thinning
+from hushtable.summaries import candidates, finishing, flat, largest, priorities, structured, thinning
 
 Law = dict[Hashable, Fraction]
 T = TypeVar("T")
@@ -63,6 +64,7 @@ class Branching:
 
     def __init__(self, most: int, positions: Callable[[Fraction], Fraction] = lambda x: x) -> None:
         self.most = most
+        self._thread = threading.get_ident()
         self._path: list[_Taken] = []
         self._depth = 0
         self._words: list[int] = []
@@ -71,6 +73,7 @@ class Branching:
 
     def choose(self, outcomes: Outcomes[T]) -> T:
         """Take an outcome."""
+        assert threading.get_ident() == self._thread, "threads draw in no order"
         if self._depth == len(self._path):
             self._path.append(_Taken(0, len(outcomes), self.chance * outcomes[0][1], self.chance))
         taken = self._path[self._depth]
@@ -188,6 +191,7 @@ def injected(most: int) -> Iterator[None]:
         widens = cache(acceptance.widens)  # kept, as are other functions of public numbers: only to be quick
         put(acceptance, LARGEST_NOISY=most, widens=widens)
         put(candidates, LARGEST_NOISY=most, noisy=noisy)
+        put(structured, noisy=noisy)
         put(candidates, two_sided_geometric=_two_sided_geometric, accepted_noise=_accepted_noise)
         put(candidates, bernoulli=_bernoulli, kept=_kept, empty_cells=_empty_cells)
         put(flat, at_rate=_at_rate, nearest_float=float, binomial=_binomial, empty_cells=_empty_cells)
@@ -237,6 +241,7 @@ def noisy_counts(rate: Fraction, count: int, most: int) -> list[tuple[int, Fract
 def _two_sided_geometric(rate: Fraction, entropy: BitSource, *, count: int) -> NDArray[np.int64]:
     source = _of(entropy)
     assert len(source.counts) == count
+    assert all(abs(each) <= source.most for each in source.counts), "as the product's counts are"
     drawn = [source.choose(noisy_counts(rate, each, source.most)) for each in source.counts]
     return np.array(drawn, dtype=np.int64)
 
