@@ -6,17 +6,35 @@ the final choice forgot which rule let a cell in, the law would depend on the gu
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 import hushtable as ht
+from hushtable.domain.keys import KeySpace
+from hushtable.engines.spark import tasks
+from hushtable.engines.spark.blocks import blocks, candidates_in, packed, rows_in
+from hushtable.engines.spark.tasks import Box, CellCut
 from hushtable.methods.acceptance import Acceptance
+from hushtable.noise import BitSource
 from hushtable.summaries import finishing, priorities
-from tests.audit.drawing import Counts, Guess, drawn_law, long_way_law, uniform_among_all_ties
-from tests.harness.branching import law_of
+from hushtable.summaries.flat import summarize_slices
+from hushtable.table.slices import Candidates, Task
+from tests.audit.drawing import (
+    Counts,
+    Guess,
+    drawn_law,
+    guessing,
+    long_way_law,
+    outcome,
+    uniform_among_all_ties,
+)
+from tests.harness.branching import Branching, law_of
 
 Sized = ht.Filter | ht.Priority | ht.FilterPriority
 
@@ -105,6 +123,57 @@ def test_ties_that_forget_their_bands_are_caught(
     law, _ = drawn_law(counts, method, most=most, guess=rules)
 
     assert law != long_way_law(counts, method, most=most)
+
+
+class OnWorkers:
+    """Two slices of three cells that come back as workers of Spark write them."""
+
+    def __init__(self, counts: Counts, *, forget: bool) -> None:
+        self._cells = [(place, each) for place, each in enumerate(counts) if each]
+        self._cut = CellCut([Box((0,), (2,)), Box((2,), (1,))])
+        self._forget = forget
+
+    def _rows(self, number: int) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+        here = [(place, each) for place, each in self._cells if (place >= 2) == number]
+        return np.array([[place for place, _ in here]], dtype=np.uint64), np.array([each for _, each in here])
+
+    @property
+    def cells_empty(self) -> list[int]:
+        return [2 - self._rows(0)[1].size, 1 - self._rows(1)[1].size]
+
+    def map_slices(
+        self, task: Task, accepted: Sequence[Sequence[int]], entropy: BitSource
+    ) -> Iterator[Candidates]:
+        dealt = [[each] for each in accepted]
+        for number in (0, 1):
+            keys, counts = self._rows(number)
+            row = {"slice": number, "keys": packed(keys), "counts": packed(counts.astype(np.int64))}
+            digests = [tasks._digest(row)] * 2
+            drawn = tasks.draw_slices(task, self._cut, digests, dealt, iter([blocks([row])]))
+            (written,) = rows_in(drawn)
+            found = candidates_in(written, 1)
+            yield found._replace(bands=np.zeros_like(found.bands)) if self._forget else found
+
+
+@pytest.mark.parametrize("forget", [False, True])
+@pytest.mark.parametrize(("method", "rules"), [FILTERS[0][:2], SAMPLES[0][:2]])
+def test_bands_come_back_from_workers(
+    method: Sized, rules: Guess, forget: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With them the law is that of the long way; without, it is another."""
+    method, rules = with_sides(method, rules, False)
+    counts, space = (0, 1, 0), KeySpace((3,))
+
+    def run(source: Branching) -> Hashable:
+        monkeypatch.setattr(tasks, "KeyStream", lambda: source)
+        slices = OnWorkers(counts, forget=forget)
+        one = Fraction(1)
+        return outcome(summarize_slices(slices, space, method, epsilon=one, sensitivity=one, entropy=source))
+
+    with guessing(rules, method):
+        law, _ = law_of(run, most=1)
+
+    assert (law == long_way_law(counts, method, most=1)) is not forget
 
 
 def test_priorities_that_forget_their_bands_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
