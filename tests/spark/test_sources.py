@@ -182,4 +182,4 @@ def test_marks_are_seen_through_hadoop_too(
     for name in ("delta", "delta/1.parquet", "lakes", "lakes/iceberg/data", "lakes/hudi/day=1"):
         with pytest.raises(ht.BadData, match="rows that were replaced or deleted"):
             frame_of(spark, [f"file:{folder}/{name}"])
-    assert frame_of(spark, [f"file:{folder}/lakes/plain", f"file:{folder}/b[[]1].parquet"]).count() == 6
+    assert frame_of(spark, [f"file:{folder}/lakes/plain", f"file:{folder}/b[1].parquet"]).count() == 6

@@ -90,6 +90,11 @@ def _files(spark: SparkSession, roots: Sequence[Any]) -> DataFrame:
     paths = [root.getPath().toString() for root in roots]
     _check_once(paths)
     _check_versions(spark, paths)
+    # As bytes: only the names of files are asked for, whatever is in them.
+    as_bytes = spark.read.format("binaryFile").option("recursiveFileLookup", "true")
+    files = _data_files(spark, [as_bytes.load([_as_it_is(path) for path in paths])])
+    _check_files(files)
+    _check_versions(spark, files)
     examples = [
         path if root.isFile() else _first_file(spark, root) for path, root in zip(paths, roots, strict=True)
     ]
@@ -110,13 +115,9 @@ def _files(spark: SparkSession, roots: Sequence[Any]) -> DataFrame:
     before = spark.conf.get(_GUESSED)
     spark.conf.set(_GUESSED, "false")  # their values are text, as they are on one machine
     try:
-        frame = reader.load([_as_it_is(path) for path in paths])
+        return reader.load([_as_it_is(path) for path in paths])
     finally:
         spark.conf.set(_GUESSED, before)
-    files = _data_files(spark, [frame])
-    _check_files(files)
-    _check_versions(spark, files)
-    return frame
 
 
 def _as_it_is(path: str) -> str:
