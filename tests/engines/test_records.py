@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 import hushtable as ht
 from hushtable.domain.attributes import Attribute, Categories
 from hushtable.engines.checking import check_rows
-from hushtable.engines.delimited import Header, Tally, TextRows, read_header
+from hushtable.engines.delimited import Header, TextRows, Unread, read_header
 from hushtable.engines.json_lines import LineRows, lines_sql, unreadable_lines
 from hushtable.engines.records import Format, Limits, Reader
 from tests.engines.reference import counts_of, distance
@@ -62,10 +62,10 @@ def test_records_do_not_depend_on_the_blocks_they_come_in(data: bytes, form: For
     assert found == [outcome.fields for outcome in slow_records(data, form, sizes.longest)]
 
 
-def slow_rows(outcomes: list[Outcome], width: int = WIDTH) -> tuple[list[Row], Tally]:
+def slow_rows(outcomes: list[Outcome], width: int = WIDTH) -> tuple[list[Row], Unread]:
     """Return the rows of records, and how many are none."""
     rows: list[Row] = []
-    tally = Tally()
+    tally = Unread()
     for outcome in outcomes:
         fields = outcome.fields
         if outcome.too_long:
@@ -86,7 +86,7 @@ def slow_text(field: bytes) -> str | None:
         return None
 
 
-def read(path: Path, delimiter: str = ",", sizes: Limits | None = None) -> tuple[list[Row], Tally]:
+def read(path: Path, delimiter: str = ",", sizes: Limits | None = None) -> tuple[list[Row], Unread]:
     """Return the rows of a file, as a count reads them."""
     rows = TextRows({str(path): read_header(str(path), delimiter)}, threads=2, limits=sizes)
     table = pa.Table.from_batches(list(rows.batches()), schema=rows.schema)
@@ -190,7 +190,7 @@ def test_values_come_back_from_every_writer(
 
     found, tally = read(path, delimiter, sizes._replace(longest=1 << 20))
     assert found == [tuple(value or None for value in row) for row in rows]
-    assert tally == Tally()
+    assert tally == Unread()
 
 
 # One record more, whatever it is, is one row more or none.
@@ -239,7 +239,7 @@ def test_a_quote_that_is_never_closed_loses_its_own_line_alone(tmp_path: Path, b
     good = [b"a,b\n"] * 5
     for others in (good, [b'"a","b"\n'] * 5, [b'a,"b"\n'] * 5):
         (tmp_path / "rows.csv").write_bytes(b"x,y\n" + b"".join([*others[:2], bad, *others[2:]]))
-        assert read(tmp_path / "rows.csv") == ([("a", "b")] * 5, Tally(quotes=1))
+        assert read(tmp_path / "rows.csv") == ([("a", "b")] * 5, Unread(quotes=1))
 
 
 def test_a_long_value_is_dropped_whole_and_forges_no_rows(tmp_path: Path) -> None:
@@ -250,7 +250,7 @@ def test_a_long_value_is_dropped_whole_and_forges_no_rows(tmp_path: Path) -> Non
         (tmp_path / "rows.csv").write_bytes(module(rows, ",", lineterminator="\n"))
         found, tally = read(tmp_path / "rows.csv", sizes=sizes)
         assert found == [row for row in rows if len(row[1]) + len('x,""\n') <= sizes.longest]
-        assert tally == Tally(too_long=len(rows) - len(found))
+        assert tally == Unread(too_long=len(rows) - len(found))
 
 
 # JSON lines.
@@ -351,7 +351,7 @@ def test_a_long_text_with_quoted_line_ends_stops_nothing(tmp_path: Path) -> None
         csv.writer(file).writerows([("x", "y", "note"), *rows])
 
     assert counts_of(ht.count(tmp_path / "rows.csv", domain=DOMAIN)) == {(0, 1): 13}
-    assert check_rows(tmp_path / "rows.csv", domain=DOMAIN).unreadable == Tally()
+    assert check_rows(tmp_path / "rows.csv", domain=DOMAIN).unreadable == Unread()
 
 
 @settings(max_examples=tries(12), suppress_health_check=list(HealthCheck))

@@ -20,7 +20,7 @@ from hushtable.domain.measure import Measure, Unit
 from hushtable.engines.coding import amount_problem, code_sql, coding
 from hushtable.engines.counting import default_memory
 from hushtable.engines.databases import SQLiteFile, only_table
-from hushtable.engines.delimited import Tally
+from hushtable.engines.delimited import Unread
 from hushtable.engines.engine import LEAST_MEMORY, as_bytes, connect, fetched
 from hushtable.engines.files import files_of, format_of, is_duckdb, is_sqlite
 from hushtable.engines.inputs import check_categories
@@ -111,7 +111,7 @@ class Report:
     rows_read: int
     rows_dropped: int | None
     rows_counted: int | None
-    unreadable: Tally = field(default_factory=Tally)
+    unreadable: Unread = field(default_factory=Unread)
 
     @property
     def problems(self) -> tuple[Problem, ...]:

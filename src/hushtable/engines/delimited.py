@@ -1,7 +1,7 @@
 """Rows of CSV and TSV files: text in all columns, each record read by itself.
 
 Promise: what is in a record decides how that record is read, and nothing else. One that cannot be read is
-dropped; a value that is not UTF-8 is missing, as an empty one is. `Tally` says how many, to the owner alone.
+dropped; a value that is not UTF-8 is missing, as an empty one is. `Unread` says how many, to the owner alone.
 The first line belongs to the file: where it does not name columns, nothing is read.
 Cost: Arrow's reader takes pieces in which nothing is odd, several at a time; other pieces are read in Python.
 """
@@ -28,7 +28,7 @@ _MARK = b"\xef\xbb\xbf"  # of byte order
 
 
 @dataclass(slots=True)
-class Tally:
+class Unread:
     """How many records could not be read, and why. Private.
 
     `fields`: too many or too few of them; `keys`: not one JSON object, or a used key twice in it.
@@ -40,7 +40,7 @@ class Tally:
     too_long: int = 0
     not_text: int = 0
 
-    def add(self, other: Tally) -> None:
+    def add(self, other: Unread) -> None:
         """Add the numbers of another part."""
         for name in self.__slots__:
             setattr(self, name, getattr(self, name) + getattr(other, name))
@@ -151,7 +151,7 @@ class TextRows:
         # Rows without columns cannot be told to Arrow.
         self._read = self._read or list(self.columns)[:1]
         self.schema = pa.schema([(self.columns[name], pa.string()) for name in self._read])
-        self.tally: Tally | None = None
+        self.tally: Unread | None = None
 
     @property
     def not_read(self) -> list[str]:
@@ -168,9 +168,9 @@ class TextRows:
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Yield all rows, and keep the tally of those that were dropped."""
-        tally = Tally()
+        tally = Unread()
         with ThreadPoolExecutor(self._threads) as pool:
-            waiting: deque[Future[tuple[pa.RecordBatch, Tally]]] = deque()
+            waiting: deque[Future[tuple[pa.RecordBatch, Unread]]] = deque()
             try:
                 for parser, piece in self._pieces():
                     waiting.append(pool.submit(parser.parsed, piece))
@@ -213,12 +213,12 @@ class _Parser:
         beside = {folded(name): value for name, value in constants.items()}
         self._constants = [beside.get(name) for name in names]
 
-    def parsed(self, piece: Piece) -> tuple[pa.RecordBatch, Tally]:
+    def parsed(self, piece: Piece) -> tuple[pa.RecordBatch, Unread]:
         """Return the rows of a piece, and how many records could not be read."""
         import pyarrow as pa
 
         if piece.too_long:
-            return self._batch({}, 0), Tally(too_long=1)
+            return self._batch({}, 0), Unread(too_long=1)
         # Arrow takes a mark of byte order at the start of a piece for none of its text.
         if piece.records is None and not piece.text.startswith(_MARK):
             try:
@@ -228,7 +228,7 @@ class _Parser:
                 pass  # it takes a closer look, and what Arrow says may quote a row
         return self._slowly(piece.records or self.reader.records(piece.text))
 
-    def _quickly(self, text: bytes) -> tuple[pa.RecordBatch, Tally] | None:
+    def _quickly(self, text: bytes) -> tuple[pa.RecordBatch, Unread] | None:
         """Return the rows of a text in which all quotes and line ends stand as RFC 4180 wants.
 
         None, or an error of Arrow, where some record is odd in another way.
@@ -236,7 +236,7 @@ class _Parser:
         import pyarrow as pa
         import pyarrow.csv as pa_csv
 
-        tally, odd = Tally(), False
+        tally, odd = Unread(), False
 
         def handle(row: Any) -> str:
             nonlocal odd
@@ -274,11 +274,11 @@ class _Parser:
         columns = {place: _text(_one_chunk(table.column(str(place)))) for place in used}
         return self._batch(columns, table.num_rows), tally
 
-    def _slowly(self, records: Iterable[Record]) -> tuple[pa.RecordBatch, Tally]:
+    def _slowly(self, records: Iterable[Record]) -> tuple[pa.RecordBatch, Unread]:
         """Return the rows of records, taken one by one."""
         import pyarrow as pa
 
-        tally, width = Tally(), self._width
+        tally, width = Unread(), self._width
         rows: list[list[bytes]] = []
         for record in records:
             fields = record.fields

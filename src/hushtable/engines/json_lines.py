@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hushtable.engines.delimited import Tally
+from hushtable.engines.delimited import Unread
 from hushtable.engines.engine import fetched, quiet
 from hushtable.engines.files import said
 from hushtable.engines.naming import folded
@@ -54,7 +54,7 @@ class LineRows:
         self.folders = list(dict.fromkeys(name for found in self._constants.values() for name in found))
         # Numbered: a folder may have any name, even that of the lines.
         self.schema = pa.schema([(f"c{place}", pa.string()) for place in range(len(self.folders) + 1)])
-        self.tally: Tally | None = None
+        self.tally: Unread | None = None
 
     def __arrow_c_schema__(self) -> object:
         return self.schema.__arrow_c_schema__()
@@ -68,7 +68,7 @@ class LineRows:
         """Yield all lines that are text and not too long, and keep the tally of the others."""
         import pyarrow as pa
 
-        tally, reader = Tally(), Reader(Format(), self._limits)
+        tally, reader = Unread(), Reader(Format(), self._limits)
         for file, mark in self._marks.items():
             values = self._constants.get(file, {})
             with closing(opened(file)) as stream:
@@ -127,13 +127,13 @@ def _twice(name: str) -> str:
     return f"lower(c0) LIKE lower({quoted})"
 
 
-def unreadable_lines(rows: LineRows, names: Sequence[str], connection: duckdb.DuckDBPyConnection) -> Tally:
+def unreadable_lines(rows: LineRows, names: Sequence[str], connection: duckdb.DuckDBPyConnection) -> Unread:
     """Return how many lines are no rows, and not blank. Private. Reads all lines once more."""
     bad = f"NOT {_readable([*names, *rows.folders], rows.folders)}"
     sql = f"SELECT count(*) FROM {name_sql(_LINES)} WHERE {bad} AND trim(c0, {_SPACES}) <> ''"
     ((count,),) = fetched(sql, connection)
-    tally = rows.tally or Tally()
-    return Tally(too_long=tally.too_long, not_text=tally.not_text, keys=count)
+    tally = rows.tally or Unread()
+    return Unread(too_long=tally.too_long, not_text=tally.not_text, keys=count)
 
 
 def keys_of(rows: LineRows, connection: duckdb.DuckDBPyConnection, *, limit: int | None = None) -> list[str]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hushtable.engines.confining import check_confined
 from hushtable.engines.databases import SQLiteFile, attach, only_table
-from hushtable.engines.delimited import Tally
+from hushtable.engines.delimited import Unread
 from hushtable.engines.engine import connect, described, interruptible, quiet
 from hushtable.engines.files import is_duckdb, is_sqlite
 from hushtable.engines.quoting import name_sql
@@ -42,7 +42,7 @@ class Rows(NamedTuple):
     connection: duckdb.DuckDBPyConnection
     folder: Path
     named: bool = True
-    unreadable: Callable[[], Tally] = Tally
+    unreadable: Callable[[], Unread] = Unread
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hushtable.engines.agreeing import check_agreement
 from hushtable.engines.arrow import arrow_files, arrow_object
-from hushtable.engines.delimited import Tally, TextRows, read_header
+from hushtable.engines.delimited import TextRows, Unread, read_header
 from hushtable.engines.engine import quiet
 from hushtable.engines.files import check_once, files_of, files_sql, format_of, said
 from hushtable.engines.json_lines import LineRows, lines_sql, unreadable_lines
@@ -40,7 +40,7 @@ class Source(NamedTuple):
     sql: str
     rereadable: bool = True
     named: bool = True
-    unreadable: Callable[[], Tally] = Tally
+    unreadable: Callable[[], Unread] = Unread
 
 
 def open_source(
@@ -160,7 +160,7 @@ def _csv(
     others = "".join(f", CAST(NULL AS VARCHAR) AS {name_sql(name)}" for name in rows.not_read)
     used = set(map(folded, names))
     named = all(not used.isdisjoint(map(folded, each)) for each in found.values())
-    return Source(f"SELECT *{others} FROM text_rows", named=named, unreadable=lambda: rows.tally or Tally())
+    return Source(f"SELECT *{others} FROM text_rows", named=named, unreadable=lambda: rows.tally or Unread())
 
 
 def _json(files: list[str], connection: duckdb.DuckDBPyConnection, names: Sequence[str]) -> Source:
