@@ -12,6 +12,7 @@ import pytest
 
 import hushtable as ht
 from hushtable.domain.attributes import Attribute, Integers
+from hushtable.domain.measure import Sensitivities
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -64,7 +65,6 @@ def test_a_table_counted_on_spark_knows_what_a_unit_changes(spark: SparkSession)
         frame, domain=DOMAIN, sum_column="amount", clamp=(-5, 20), unit=ht.Unit("person", max_rows=3)
     )
 
-    assert table.sensitivity is not None
-    assert (table.sensitivity.l1, table.sensitivity.l2_squared, table.sensitivity.per_cell) == (60, 3600, 60)
+    assert table.sensitivity == Sensitivities.of_rows(60)
     with pytest.raises(ht.BadNumber, match="is below 60"):
         ht.summarize(table, ht.Filter(cutoff=5), epsilon=1, sensitivity=20)
