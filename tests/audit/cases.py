@@ -337,7 +337,7 @@ REACHES: list[Reach] = [
     Reach(ht.Haar(), (2,), 1, 1, 1, is_priority),
     Reach(ht.Haar(), (4,), 1, 1, 1, lambda method: not is_priority(method), guesses=2),
     Reach(ht.ProductDyadic(), (2, 1), 1, 1),
-    Reach(ht.ProductDyadic(), (2, 2), 1, 1, 1, lambda method: is_one_sided(method) and not has_size(method)),
+    Reach(ht.ProductDyadic(), (2, 2), 1, 1, 1, lambda method: method == ht.Filter(cutoff=1, two_sided=False)),
     Reach(ht.Tree(branching=2), (2,), 2, 2, 2),
     Reach(ht.Tree(branching=2), (4,), 1, 1),
     Reach(ht.Tree(branching=4), (4,), 2, 2),
@@ -360,7 +360,7 @@ LEFT_OUT = [
         "some 10,000 outcomes a table and guess, or more; 2 or 3 cells are in the table",
     ),
     (
-        "all that are two-sided or of a size",
+        "all but the one-sided Filter(cutoff)",
         "product-dyadic, 2x2 cells",
         "9 nodes: some 10,000 outcomes a table, or more; 2x1 cells are in the table",
     ),
