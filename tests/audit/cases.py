@@ -340,7 +340,7 @@ REACHES: list[Reach] = [
     Reach(ht.ProductDyadic(), (2, 2), 1, 1, 1, lambda method: method == ht.Filter(cutoff=1, two_sided=False)),
     Reach(ht.Tree(branching=2), (2,), 2, 2, 2),
     Reach(ht.Tree(branching=2), (4,), 1, 1),
-    Reach(ht.Tree(branching=4), (4,), 2, 2),
+    Reach(ht.Tree(branching=4), (4,), 1, 1),
     Reach(ht.CountSketch(width=2), (4,), 2, 2),
     Reach(ht.CountSketch(width=2, depth=2), (3,), 1, 1),
     Reach(CUBE, (2, 2), 1, 1, 1, lambda method: is_one_sided(method) or not is_priority(method), guesses=2),
