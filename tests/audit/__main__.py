@@ -9,7 +9,7 @@ from hushtable.summaries import finishing
 from tests.audit.cases import LEFT_OUT, TIES, Case, Finding, audited, every_case, not_offered
 from tests.audit.drawing import uniform_among_all_ties
 
-WIDTHS = (44, 30, 8, 8, 9, 13, 7)
+WIDTHS = (50, 30, 8, 8, 9, 13, 7)
 HEAD = ("method", "structure", "guesses", "outputs", "outcomes", "largest ratio", "bound")
 
 

@@ -145,7 +145,9 @@ def audited(case: Case) -> Finding:
 
 def _guesses(case: Case) -> Sequence[Any]:
     from_the_root = isinstance(case.structure, ht.Tree) or getattr(case.structure, "consistent", False)
-    return list(STEPS) if from_the_root and getattr(case.method, "size", None) else case.guesses
+    if not from_the_root:
+        return case.guesses
+    return list(STEPS) if isinstance(case.method, ht.Filter) and case.method.size else ["own"]
 
 
 def epsilon_of(case: Case) -> int:
@@ -332,15 +334,15 @@ REACHES: list[Reach] = [
         guesses=2,
     ),
     Reach(ht.Dyadic(consistent=True), (2,), 2, 2),
-    Reach(ht.Dyadic(consistent=True), (4,), 1, 1),
+    Reach(ht.Dyadic(consistent=True), (4,), 1, 1, 1, lambda method: not is_priority(method)),
     Reach(ht.Haar(), (2,), 2, 2, 2, lambda method: not is_priority(method)),
     Reach(ht.Haar(), (2,), 1, 1, 1, is_priority),
     Reach(ht.Haar(), (4,), 1, 1, 1, lambda method: not is_priority(method), guesses=2),
     Reach(ht.ProductDyadic(), (2, 1), 1, 1),
-    Reach(ht.ProductDyadic(), (2, 2), 1, 1, 1, lambda method: is_one_sided(method) and not has_size(method)),
+    Reach(ht.ProductDyadic(), (2, 2), 1, 1, 1, lambda method: method == ht.Filter(cutoff=1, two_sided=False)),
     Reach(ht.Tree(branching=2), (2,), 2, 2, 2),
     Reach(ht.Tree(branching=2), (4,), 1, 1),
-    Reach(ht.Tree(branching=4), (4,), 2, 2),
+    Reach(ht.Tree(branching=4), (4,), 1, 1),
     Reach(ht.CountSketch(width=2), (4,), 2, 2),
     Reach(ht.CountSketch(width=2, depth=2), (3,), 1, 1),
     Reach(CUBE, (2, 2), 1, 1, 1, lambda method: is_one_sided(method) or not is_priority(method), guesses=2),
@@ -356,11 +358,11 @@ LEFT_OUT = [
     ),
     (
         "Priority, FilterPriority",
-        "cells, dyadic or haar, 4 cells",
+        "cells, dyadic (consistent too) or haar, 4 cells",
         "some 10,000 outcomes a table and guess, or more; 2 or 3 cells are in the table",
     ),
     (
-        "all that are two-sided or of a size",
+        "all but the one-sided Filter(cutoff)",
         "product-dyadic, 2x2 cells",
         "9 nodes: some 10,000 outcomes a table, or more; 2x1 cells are in the table",
     ),
