@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from pathlib import Path
 from typing import Any
@@ -98,28 +97,40 @@ def test_tables_of_a_database_may_have_any_name(name: str, tmp_path: Path) -> No
 
 
 def test_units_of_json_are_told_by_their_value(tmp_path: Path) -> None:
-    rows = [{"x": x, "person": person} for x, person in enumerate([1, 1.0, "1", 2, "two", "two", None])]
-    text = "".join(json.dumps(row) + "\n" for row in rows) + '{"x": 9, "person": 1e0}\n'
-    (tmp_path / "rows.jsonl").write_text(text)
+    ids = ["1", "1", '"1"', '"1"', "1.0", "1e0", "true", '"true"', "null", "2", '"two"', "{}", "[2]"]
+    ids += ["18446744073709551615", "-1", "123456789012345678901", "123456789012345678902"]
+    lines = [f'{{"x": {place % 10}, "person": {text}}}\n' for place, text in enumerate(ids)]
+    (tmp_path / "rows.jsonl").write_text("".join(lines))
 
     counts = counts_of(ht.count(tmp_path / "rows.jsonl", domain=NUMBERS, unit=ht.Unit("person", max_rows=1)))
 
-    assert sum(counts.values()) == 3  # of 1, of 2 and of two
+    # Whole numbers are 1, 2, -1 and three long ones; texts are "1", "true" and "two"; others are nobody's.
+    assert sum(counts.values()) == 9
 
 
 def test_units_of_sqlite_are_told_by_their_value(tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "rows.db") as lite:
-        lite.execute("CREATE TABLE people (x INTEGER, person, number INTEGER)")
-        rows = [(1, 1, 1), (2, 1.0, 1.5), (3, "1", 2), (4, 2, 2.4)]
-        lite.executemany("INSERT INTO people VALUES (?, ?, ?)", rows)
+        lite.execute("CREATE TABLE people (x INTEGER, person, number INTEGER, name TEXT, day DATE)")
+        rows = [
+            (1, 1, 1, "a", 1),
+            (2, 1.0, 1.5, "A", "1"),
+            (3, "1", 2, "a\0b", "one"),
+            (4, 2, 2.4, "a\0c", 1.5),
+        ]
+        rows += [(5, 1, 1, b"a", "one"), (6, "1", 2, None, 1)]
+        lite.executemany("INSERT INTO people VALUES (?, ?, ?, ?, ?)", rows)
+        lite.execute("INSERT INTO people VALUES (7, NULL, NULL, CAST(x'ff41' AS TEXT), NULL)")
+        lite.execute("INSERT INTO people VALUES (8, NULL, NULL, CAST(x'fe41' AS TEXT), NULL)")
     lite.close()
 
-    def counted(column: str) -> dict[tuple[int, ...], int]:
+    def counted(column: str) -> int:
         unit = ht.Unit(column, max_rows=1)
-        return counts_of(ht.count(tmp_path / "rows.db", domain=NUMBERS, unit=unit))
+        return sum(counts_of(ht.count(tmp_path / "rows.db", domain=NUMBERS, unit=unit)).values())
 
-    assert sum(counted("person").values()) == 2
-    assert counted("number") == {(1,): 1, (3,): 1}  # 1.5 and 2.4 are no whole numbers: nobody's rows
+    assert counted("person") == 3  # 1, "1" and 2; SQLite keeps 1.0 as a real
+    assert counted("number") == 2  # 1.5 and 2.4 are no whole numbers: nobody's rows
+    assert counted("name") == 4  # bytes and what is not UTF-8 are no text
+    assert counted("day") == 2  # "1" became 1, and a real is nobody's
 
 
 def test_one_more_counted_person_changes_one_count() -> None:

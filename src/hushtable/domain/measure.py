@@ -88,10 +88,14 @@ class Measure:
         return self.count_column if self.sum_column is None else self.sum_column
 
     @property
+    def readers(self) -> list[str]:
+        """The columns beside those of the domain whose values decide which rows count, or where."""
+        return [] if self.unit is None else [self.unit.column]
+
+    @property
     def columns(self) -> list[str]:
         """The columns that are read beside those of the domain."""
-        unit = [] if self.unit is None else [self.unit.column]
-        return unit if self.amount_column is None else [*unit, self.amount_column]
+        return self.readers if self.amount_column is None else [*self.readers, self.amount_column]
 
 
 def _range(clamp: object) -> tuple[int, int]:

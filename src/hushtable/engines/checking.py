@@ -22,6 +22,7 @@ from hushtable.engines.counting import default_memory
 from hushtable.engines.databases import SQLiteFile, only_table
 from hushtable.engines.engine import LEAST_MEMORY, as_bytes, connect, fetched
 from hushtable.engines.files import files_of, files_sql, format_of, is_duckdb, is_sqlite
+from hushtable.engines.naming import folded, found
 from hushtable.engines.quoting import name_sql
 from hushtable.engines.reading import read_sql, type_text, unit_sql
 from hushtable.engines.rows import Rows, opened_rows
@@ -156,7 +157,8 @@ def check_rows(
     measure = measure or Measure()
     with opened_rows(
         data,
-        names=[*(attribute.column for attribute in domain.attributes), *measure.columns],
+        names=[*(attribute.column for attribute in domain.attributes), *measure.readers],
+        amount=measure.amount_column,
         query=query,
         where=where,
         rows_are_units=rows_are_units,
@@ -171,9 +173,9 @@ def check_rows(
         columns = list(rows.columns)
     names = names_in(data, rows=_FIRST_ROWS) if query is None else None
     # In JSON, upper and lower case differ.
-    folded = str if names and not is_sqlite(data) else str.lower
-    used = {folded(name) for name in (*(look.attribute.column for look in looks), *measure.columns)}
-    unused = tuple(name for name in names or columns if folded(name) not in used)
+    compared = str if names and not is_sqlite(data) else folded
+    used = {compared(name) for name in (*(look.attribute.column for look in looks), *measure.columns)}
+    unused = tuple(name for name in names or columns if compared(name) not in used)
     report = Report(
         attributes=tuple(looks[: len(domain.attributes)]),
         amount=None if measure.amount_column is None else looks[-1],
@@ -218,13 +220,6 @@ def names_in(data: Any, *, rows: int | None = None) -> list[str] | None:
         return [key for (key,) in fetched(sql, engine) if key]
 
 
-def _found(wanted: str, columns: Mapping[str, str]) -> str | None:
-    """Return the data's own spelling of a column."""
-    if wanted in columns:
-        return wanted
-    return next((name for name in columns if name.lower() == wanted.lower()), None)
-
-
 def _absent(wanted: str, columns: Mapping[str, str], hint: str) -> Problem:
     """Return the problem of a column that is not there."""
     near = get_close_matches(wanted, columns, n=1)
@@ -234,7 +229,7 @@ def _absent(wanted: str, columns: Mapping[str, str], hint: str) -> Problem:
 
 def _look(attribute: Attribute, columns: Mapping[str, str]) -> Look:
     """Return an attribute's look, without numbers, or its problem."""
-    name = _found(attribute.column, columns)
+    name = found(attribute.column, columns)
     if name is None:
         hint = "Write the data's name as `column` of the attribute, or rename it in a query."
         problem = _absent(attribute.column, columns, hint)
@@ -265,7 +260,7 @@ def _amount_look(measure: Measure, column: str, columns: Mapping[str, str]) -> L
 
 def _unit_look(unit: Unit, columns: Mapping[str, str]) -> UnitLook:
     """Return the look of units, without numbers, or its problem."""
-    name = _found(unit.column, columns)
+    name = found(unit.column, columns)
     if name is None:
         return UnitLook(unit=unit, column_type="", problem=_absent(unit.column, columns, _RENAME))
     problem = None

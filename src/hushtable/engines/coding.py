@@ -19,6 +19,7 @@ from hushtable.domain.attributes import Attribute, Categories, Edges, Integers, 
 from hushtable.domain.columns import as_column, as_text_column
 from hushtable.domain.domain import Domain
 from hushtable.domain.measure import Measure
+from hushtable.engines.naming import found
 from hushtable.engines.quoting import name_sql
 from hushtable.engines.reading import (
     form_of,
@@ -63,13 +64,12 @@ def coding(
 
     `named`: whether the columns surely have names, which a message may tell.
     """
-    names = {name.lower(): name for name in columns}
 
     def column(wanted: str) -> tuple[str, str]:
-        name = wanted if wanted in columns else names.get(wanted.lower())
+        name = found(wanted, columns)
         if name is None:
             used = [*(attribute.column for attribute in domain.attributes), *measure.columns]
-            known = named and any(each.lower() in names for each in used)
+            known = named and any(found(each, columns) is not None for each in used)
             raise BadData(*_no_column(wanted, columns, known=known, amount_or_unit=wanted in measure.columns))
         return f"source.{name_sql(name)}", columns[name]
 
@@ -88,7 +88,7 @@ def coding(
     for place, attribute in enumerate(domain.attributes):
         values = attribute.values
         if isinstance(values, Categories | Edges):
-            tables[_lookup(place)] = _lookup_table(attribute, columns[_actual(attribute.column, columns)])
+            tables[_lookup(place)] = _lookup_table(attribute, column(attribute.column)[1])
         if isinstance(values, Edges):
             sql = _search_sql(sql, place, len(values.edges))
         elif isinstance(values, Categories):
@@ -265,11 +265,6 @@ def _no_column(
     if amount_or_unit:
         hint = "Name another column, or rename it in a query."
     return f"{fact}; they have {there}", f"{guess}{hint}"
-
-
-def _actual(wanted: str, columns: Mapping[str, str]) -> str:
-    """Return the data's own spelling of a column."""
-    return wanted if wanted in columns else next(name for name in columns if name.lower() == wanted.lower())
 
 
 def _or_null(code: int | None) -> str:

@@ -185,7 +185,8 @@ def counted_rows(
     workers = threads or os.cpu_count() or 1
     with opened_rows(
         data,
-        names=[*(attribute.column for attribute in domain.attributes), *measure.columns],
+        names=[*(attribute.column for attribute in domain.attributes), *measure.readers],
+        amount=measure.amount_column,
         query=query,
         where=where,
         rows_are_units=rows_are_units,

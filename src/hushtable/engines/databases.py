@@ -67,8 +67,7 @@ class SQLiteFile:
 
         address = Path(path).resolve().as_uri() + "?mode=ro"
         self._connection = quiet(sqlite3.connect, address, uri=True, check_same_thread=False)
-        # Text that is not UTF-8 is one bad value of one row, not a reason to stop.
-        self._connection.text_factory = lambda data: data.decode("utf-8", "replace")
+        self._connection.text_factory = _decoded
         try:
             found = self._all(_TABLES)
             if os.path.getsize(path) % self._all("PRAGMA page_size")[0][0]:
@@ -154,17 +153,25 @@ class SQLiteFile:
         return quiet(read)
 
 
+def _decoded(data: bytes) -> str | None:
+    """Return text, or nothing for what is not UTF-8: one bad value of one row, not a reason to stop."""
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+
+
 def _value_sql(name: str, declared: str) -> str:
     """Return a value that came as JSON as the type its column declares, by the rules of SQLite's affinities.
 
-    A value that is not of the declared type is missing. Columns that declare nothing stay JSON.
+    A value that is not of the declared type is missing. Columns that declare nothing, or a type that SQLite
+    does not have, such as DATE, stay JSON.
     """
-    text = f"({name_sql(name)}::JSON ->> '$')"
+    text, kind = f"({name_sql(name)}::JSON ->> '$')", f"json_type({name_sql(name)}::JSON)"
     if "INT" in declared:
-        whole = f"json_type({name_sql(name)}::JSON) IN ('BIGINT', 'UBIGINT')"
-        return f"CASE WHEN {whole} THEN TRY_CAST({text} AS BIGINT) END"
-    if any(mark in declared for mark in ("CHAR", "CLOB", "TEXT", "DATE", "TIME")):
-        return text
+        return f"CASE WHEN {kind} IN ('BIGINT', 'UBIGINT') THEN TRY_CAST({text} AS BIGINT) END"
+    if any(mark in declared for mark in ("CHAR", "CLOB", "TEXT")):
+        return f"CASE WHEN {kind} = 'VARCHAR' THEN {text} END"
     if any(mark in declared for mark in ("REAL", "FLOA", "DOUB", "NUM", "DEC")):
         return f"TRY_CAST({text} AS DOUBLE)"
     return f"{name_sql(name)}::JSON"

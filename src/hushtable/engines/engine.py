@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
+from hushtable.engines.naming import check_distinct
 from hushtable.engines.replacing import INTERRUPTED, replaced, replaced_of_query
 from hushtable.errors import BadNumber, HushtableError
 
@@ -120,9 +121,17 @@ def _awaited(result: Future[_T], connection: duckdb.DuckDBPyConnection) -> _T:
 
 
 def described(sql: str, connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
-    """Return the names and types of the columns of some SQL; of the data, only the schema is read."""
+    """Return the names and types of the columns of some SQL; of the data, only the schema is read.
+
+    Names that differ in case at most are refused: DuckDB would give one of them another name.
+    """
+    columns: list[Any] = []
+    instead: BaseException | None = None
     try:
-        return {row[0]: row[1] for row in connection.sql(f"DESCRIBE {sql}").fetchall()}
+        columns = connection.sql(f"DESCRIBE {sql}").fetchall()
     except Exception as error:
         instead = replaced_of_query(error, sql)
-    raise instead
+    if instead is not None:
+        raise instead
+    check_distinct((row[0] for row in columns), "the rows have")
+    return {row[0]: row[1] for row in columns}

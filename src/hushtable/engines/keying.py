@@ -16,6 +16,7 @@ from hushtable.domain.domain import Domain
 from hushtable.domain.measure import Measure, Unit
 from hushtable.engines.coding import broken_rules, coding, keys_sql
 from hushtable.engines.engine import fetched, quiet_rows
+from hushtable.engines.naming import found
 from hushtable.engines.quoting import name_sql
 from hushtable.engines.reading import form_of
 from hushtable.engines.rows import Rows as Opened
@@ -84,14 +85,12 @@ def keyed_rows(rows: Opened, domain: Domain, measure: Measure) -> Keyed:
     source, types = rows.sql, rows.columns
     may_group = rows.rereadable and measure == Measure()
     if may_group:
-        spelled = {name.lower(): name for name in types} | {name: name for name in types}
-        wanted = dict.fromkeys(attribute.column for attribute in domain.attributes)
-        found = [spelled.get(name, spelled.get(name.lower())) for name in wanted]
+        wanted = dict.fromkeys(found(attribute.column, types) for attribute in domain.attributes)
         # Text may have a collation under which different values are equal, so it is not grouped as it comes.
-        read = [name_sql(name) for name in found if name is not None and form_of(types[name]) != "text"]
-        if len(read) == len(found) and _mostly_repeats(source, read, rows.connection):
+        read = [name_sql(name) for name in wanted if name is not None and form_of(types[name]) != "text"]
+        if len(read) == len(wanted) and _mostly_repeats(source, read, rows.connection):
             together = "rows taken together"
-            while together in spelled:
+            while found(together, types) is not None:
                 together += "_"
             kept = ", ".join(read)
             what = f"count(*) AS {name_sql(together)}"

@@ -108,22 +108,32 @@ def whole_number_sql(column: str, form: Form) -> str | None:
 
 
 def unit_sql(name: str, column: str, sql_type: str) -> str:
-    """Return whose row it is: equal for rows of one unit, and for no others.
+    """Return whose row it is: equal for rows with the same stored value, and for no others.
 
-    Text is compared by letters alone, and JSON's 1, 1.0 and "1" are one unit. Floats are refused: reading
-    may have rounded them, and made one unit of two.
+    ================================  ==============================================================
+    column                            units
+    ================================  ==============================================================
+    whole numbers, decimals, UUIDs    by value
+    text, bytes                       letter by letter, whatever collation the column declares
+    JSON, untyped columns of SQLite   whole numbers and texts, 1 and "1" apart; all else is nobody's
+    anything else                     `BadData`: reading may round it, or find different values equal
+    ================================  ==============================================================
     """
     form = form_of(sql_type)
     if form == "text":
         return f'CAST({column} AS VARCHAR) COLLATE "binary"'
     if form == "json":
-        number = f"TRY_CAST({column} ->> '$' AS DOUBLE)"
-        whole = f"json_type({column}) = 'DOUBLE' AND {number} = trunc({number}) AND abs({number}) < 1e38"
-        return f"CASE WHEN {whole} THEN CAST(CAST({number} AS HUGEINT) AS VARCHAR) ELSE {column} ->> '$' END"
-    if form == "float":
-        hint = f"Units are whole numbers or text: select CAST({name_sql(name)} AS BIGINT) AS ... in a query."
-        raise BadData(f"column {shown(name)} holds {sql_type}, which may be rounded", hint)
-    return column
+        # The first letter keeps the kinds apart. Numbers of over 64 bits are DOUBLE, but keep their digits.
+        text, kind = f"({column} ->> '$')", f"json_type({column})"
+        return (
+            f"CASE WHEN {kind} = 'VARCHAR' THEN 't' || {text} WHEN {kind} IN ('BIGINT', 'UBIGINT', 'DOUBLE') "
+            f"AND regexp_full_match({text}, '-?[0-9]+') THEN 'n' || {text} END"
+        )
+    if form in ("whole", "large", "decimal") or sql_type in ("UUID", "BLOB"):
+        return column
+    hint = f"Units are whole numbers or text: select CAST({name_sql(name)} AS VARCHAR) AS ... in a query."
+    why = "which may be rounded" if form == "float" else "which tells no unit from another for sure"
+    raise BadData(f"column {shown(name)} holds {type_text(sql_type)}, {why}", hint)
 
 
 def _number(column: str, form: Form, *, whole_edges: bool) -> str | None:

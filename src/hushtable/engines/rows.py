@@ -1,7 +1,8 @@
 """Rows made ready to be counted: the source opened, the owner's query and filter checked and applied.
 
 Promise: without `rows_are_units`, a row that is yielded comes from one row of the owner's table, by a fixed
-rule and independent of all others (`statements`).
+rule and independent of all others (`statements`), and no row makes it fail (`totality`). Nothing reads the
+amounts that are added up (`confining`), and every name stands for one column (`naming`).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from hushtable.engines.confining import check_confined
 from hushtable.engines.databases import SQLiteFile, attach, only_table
 from hushtable.engines.engine import connect, described, interruptible, quiet
 from hushtable.engines.files import is_duckdb, is_sqlite
@@ -20,6 +22,7 @@ from hushtable.engines.reading import type_text
 from hushtable.engines.sources import TABLE, open_source
 from hushtable.engines.spills import spill_folder
 from hushtable.engines.statements import check_condition, check_query, check_select
+from hushtable.engines.totality import UNSHARED, total_condition, total_query
 from hushtable.errors import BadQuery
 
 if TYPE_CHECKING:
@@ -45,37 +48,43 @@ def opened_rows(
     data: Any,
     *,
     names: Sequence[str],
+    amount: str | None = None,
     query: str | None,
     where: str | None,
     rows_are_units: bool,
     memory: int,
     threads: int,
 ) -> Iterator[Rows]:
-    """Open `data`; `names` are the columns that will be read."""
+    """Open `data`; `names` are the columns that attributes and the unit read, `amount` the one added up."""
 
     def prepared(tables: tuple[str, ...], otherwise: str) -> str:
         """Return the owner's query, checked, or all of a table where there is none, with the filter."""
-        if where is not None:
-            check_condition(where, engine)
+        filtered = None if where is None else check_condition(where, engine)
+        local = None
         if query is None:
             text = f"SELECT * FROM {name_sql(otherwise)}"
         elif rows_are_units:
             check_select(query, engine)
             text = query.rstrip().rstrip(";")
         else:
-            check_query(query, engine, tables=tables)
-            text = query.rstrip().rstrip(";")
+            local = check_query(query, engine, tables=tables)
+            described(query.rstrip().rstrip(";"), engine)  # its errors are about the owner's own words
+            text = total_query(local, engine)
+        if amount is not None:
+            check_confined(amount, readers=names, query=local, filtered=filtered, table=TABLE)
+        if local is not None or where is not None:
+            engine.execute(UNSHARED)
         if where is None:
             return text
         kept = described(f"SELECT (\n{where}\n) AS kept FROM (\n{text}\n) AS {TABLE}", engine)["kept"]
         if kept not in ("BOOLEAN", '"NULL"'):
             hint = "Compare it with something, as in age >= 18."
             raise BadQuery(f"the row filter gives {type_text(kept)}, not true or false", hint)
-        return f"SELECT * FROM (\n{text}\n) AS {TABLE} WHERE (\n{where}\n)"
+        return f"SELECT * FROM (\n{text}\n) AS {TABLE} WHERE {total_condition(where)}"
 
     # JSON tells upper from lower case: first come the query's own spellings, but for SQL words in capitals.
     own = [word for word in words_of(query) if not word.isupper()]
-    wanted = [*own, *names, *words_of(query), *words_of(where)]
+    wanted = [*own, *names, *([] if amount is None else [amount]), *words_of(query), *words_of(where)]
     with (
         interruptible(),
         spill_folder() as folder,

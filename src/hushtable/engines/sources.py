@@ -11,24 +11,23 @@ from __future__ import annotations
 import csv
 import io
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from hushtable.engines.agreeing import check_agreement, check_folders
+from hushtable.engines.arrow import arrow_files, arrow_object
 from hushtable.engines.engine import quiet
 from hushtable.engines.files import files_of, files_sql, format_of, packed, said
+from hushtable.engines.naming import check_distinct, folded
 from hushtable.engines.quoting import name_sql, text_sql
-from hushtable.engines.reading import form_of, type_text
-from hushtable.errors import BadData, shown
+from hushtable.errors import BadData
 
 if TYPE_CHECKING:
     import duckdb
-    import pyarrow as pa
 
 _LONGEST_LINE = 1 << 23
 # What DuckDB's readers of text need for each thread; with less they fail, however short the lines are.
 _CSV_ROOM, _JSON_ROOM = 32 << 20, 40 << 20
-_END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"  # of Arrow
 TABLE = "data"  # what a query calls the rows of files and of Python objects
 
 
@@ -51,10 +50,9 @@ def open_source(
     `names` are the columns that are used; JSON lines have no others.
     """
     given = [data] if isinstance(data, str | os.PathLike) else data
-    if not isinstance(given, list | tuple) or not given:
-        return _arrow_object(data, connection, names)
-    if not all(isinstance(path, str | os.PathLike) for path in given):
-        return _arrow_object(data, connection, names)
+    of_paths = isinstance(given, list | tuple) and all(isinstance(path, str | os.PathLike) for path in given)
+    if not of_paths or not given:
+        return Source(*arrow_object(data, connection, names))
     source, room = _paths([os.fsdecode(path) for path in given], connection, names)
     if room and memory // room < threads:
         connection.execute(f"SET threads = {max(1, memory // room)}")
@@ -78,8 +76,7 @@ def _paths(
         )
     kind = formats.pop()
     if kind == "arrow":
-        rows = _arrow_files(files, connection, names)
-        return _registered(rows, connection, names, rereadable=False), 0
+        return Source(arrow_files(files, connection, names), rereadable=False), 0
     if kind == "parquet":
         return Source(_parquet_sql(files, connection, names)), 0
     if kind != "json":
@@ -87,59 +84,13 @@ def _paths(
     # DuckDB takes no two names that differ in case alone: the first stands for all.
     spelled: dict[str, str] = {}
     for name in names:
-        spelled.setdefault(name.lower(), name)
+        spelled.setdefault(folded(name), name)
     columns = ", ".join(f"{name_sql(name)}: 'JSON'" for name in spelled.values())
     source = Source(
         f"SELECT * FROM read_json({files_sql(files)}, format = 'newline_delimited', auto_detect = false, "
         f"columns = {{{columns}}}, records = true, maximum_object_size = {_LONGEST_LINE})"
     )
     return source, _JSON_ROOM
-
-
-def _hive(files: list[str]) -> str:
-    """Return whether folders named as in year=2024 are columns."""
-    return str(any("=" in part for file in files for part in Path(file).parts[:-1])).lower()
-
-
-def _check_agreement(columns: Mapping[str, Mapping[str, str]], names: Sequence[str]) -> bool:
-    """Raise unless files have the same columns of `names`, of types alike; return whether they are equal.
-
-    `columns` are each file's columns, in lower case, and types.
-    """
-    equal = True
-    for name in dict.fromkeys(name.lower() for name in names):
-        there = {file: found[name] for file, found in columns.items() if name in found}
-        if not there:
-            continue
-        example = next(iter(there))
-        if len(there) < len(columns):
-            without = next(file for file in columns if file not in there)
-            hint = "Files that are counted together need the same columns: mend it, or leave it out."
-            raise BadData(f"{said(without)} has no column {shown(name)}, which {said(example)} has", hint)
-        for file, kind in there.items():
-            if _likeness(kind) != _likeness(there[example]) and '"NULL"' not in (kind, there[example]):
-                raise BadData(
-                    f"column {shown(name)} holds {type_text(kind)} in {said(file)}, "
-                    f"but {type_text(there[example])} in {said(example)}",
-                    "Write it with one type in all files.",
-                )
-            equal = equal and kind == there[example]
-    return equal
-
-
-def _likeness(sql_type: str) -> str:
-    """Return what types have in common that can be read together: 1 and 1.0 can, 6001 and '06001' cannot."""
-    form = form_of(sql_type)
-    return "number" if form in ("whole", "large", "float", "decimal") else form
-
-
-def check_names(found: Iterable[str], names: Sequence[str], where: str) -> None:
-    """Raise if a column of `names` comes twice: which one is read would be a matter of chance."""
-    folded = [name.lower() for name in found]
-    for name in names:
-        if folded.count(name.lower()) > 1:
-            hint = "Rename all but one of them; upper and lower case make no difference."
-            raise BadData(f"{where} several columns named {shown(name)}", hint)
 
 
 def _parquet_sql(files: list[str], connection: duckdb.DuckDBPyConnection, names: Sequence[str]) -> str:
@@ -155,12 +106,13 @@ def _parquet_sql(files: list[str], connection: duckdb.DuckDBPyConnection, names:
             columns[file].append((name, sql_type))
             below = children or 0
     for file, found in columns.items():
-        check_names((name for name, _ in found), names, f"{said(file)} has")
-    types = {file: {name.lower(): kind for name, kind in found} for file, found in columns.items()}
-    equal = _check_agreement(types, names)
+        check_distinct((name for name, _ in found), f"{said(file)} has")
+    types = {file: dict(found) for file, found in columns.items()}
+    equal = check_agreement(types, names)
+    folders = check_folders(files, types)
     return (
         f"SELECT * FROM read_parquet({files_sql(files)}, union_by_name = {str(not equal).lower()}, "
-        f"hive_partitioning = {_hive(files)}, hive_types_autocast = false)"
+        f"hive_partitioning = {str(folders).lower()}, hive_types_autocast = false)"
     )
 
 
@@ -191,8 +143,9 @@ def _csv(files: list[str], delimiter: str, names: Sequence[str]) -> Source:
     by_header: dict[tuple[str, ...], list[str]] = {}
     for file in files:
         by_header.setdefault(_header(file, delimiter), []).append(file)
-    lowered = {group[0]: [name.lower() for name in header] for header, group in by_header.items()}
-    _check_agreement({file: dict.fromkeys(header, "VARCHAR") for file, header in lowered.items()}, names)
+    headers = {file: header for header, group in by_header.items() for file in group}
+    check_agreement({file: dict.fromkeys(header, "VARCHAR") for file, header in headers.items()}, names)
+    folders = check_folders(files, headers)
     parts = []
     for header, group in by_header.items():
         columns = ", ".join(f"{name_sql(name)}: 'VARCHAR'" for name in header)
@@ -201,10 +154,10 @@ def _csv(files: list[str], delimiter: str, names: Sequence[str]) -> Source:
             f"header = true, "
             f"delim = {text_sql(delimiter)}, quote = '\"', escape = '\"', nullstr = '', strict_mode = true, "
             f"max_line_size = {_LONGEST_LINE}, buffer_size = {_LONGEST_LINE}, "
-            f"hive_partitioning = {_hive(group)}, hive_types_autocast = false)"
+            f"hive_partitioning = {str(folders).lower()}, hive_types_autocast = false)"
         )
-    used = {name.lower() for name in names}
-    named = all(not used.isdisjoint(header) for header in lowered.values())
+    used = set(map(folded, names))
+    named = all(not used.isdisjoint(map(folded, header)) for header in by_header)
     return Source(" UNION ALL BY NAME ".join(parts), named=named)
 
 
@@ -240,7 +193,7 @@ def _header(file: str, delimiter: str) -> tuple[str, ...]:
         raise BadData(f"a line is longer than 8 MiB: the last of {said(file)}", hint)
     if not names or not all(names):
         raise BadData(f"the first line of {said(file)} does not name every column", "Give each a name.")
-    if len({name.lower() for name in names}) < len(names):
+    if len(set(map(folded, names))) < len(names):
         hint = "Give each its own; upper and lower case make no difference."
         raise BadData(f"the first line of {said(file)} names a column twice", hint)
     return tuple(names)
@@ -259,107 +212,3 @@ def _last_line_fits(file: str) -> bool:
                 return True
             end = begin
     return size <= _LONGEST_LINE
-
-
-def _arrow_files(
-    files: list[str], connection: duckdb.DuckDBPyConnection, names: Sequence[str]
-) -> pa.RecordBatchReader:
-    """Return the rows of Arrow files, in file or stream format."""
-    import pyarrow as pa
-
-    def opened(file: str) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-        source = pa.memory_map(file)
-        try:
-            reader = pa.ipc.open_file(source)
-        except pa.ArrowInvalid:
-            source.seek(0)
-            stream = pa.ipc.open_stream(source)
-            source_end = source.size() - len(_END_OF_STREAM)
-            if source.read_at(len(_END_OF_STREAM), source_end) != _END_OF_STREAM:
-                raise  # cut off between two batches, which no reader would see
-            return stream.schema, iter(stream)
-        return reader.schema, (reader.get_batch(place) for place in range(reader.num_record_batches))
-
-    schemas: dict[str, pa.Schema] = {}
-    for file in files:
-        try:
-            schemas[file] = opened(file)[0]
-        except (pa.ArrowException, OSError, ValueError):
-            break
-    if len(schemas) < len(set(files)):
-        failed = next(file for file in files if file not in schemas)
-        raise BadData(f"{said(failed)} is not an Arrow file, or is cut off", "Copy it or make it again.")
-
-    columns = {}
-    for file, schema in schemas.items():
-        check_names(schema.names, names, f"{said(file)} has")
-        connection.register("schema_rows", schema.empty_table())
-        described = quiet(lambda: connection.sql("DESCRIBE FROM schema_rows").fetchall())
-        columns[file] = {row[0].lower(): row[1] for row in described}
-        connection.unregister("schema_rows")
-    _check_agreement(columns, names)
-    used, first = {name.lower() for name in names}, {name.lower() for name in schemas[files[0]].names}
-    used = first if used.isdisjoint(first) else used
-    wanted = [
-        pa.schema([field for field in schema if field.name.lower() in used]) for schema in schemas.values()
-    ]
-    together = schemas[files[0]]
-    if any(schema != together for schema in schemas.values()):
-        together = quiet(lambda: pa.unify_schemas(wanted, promote_options="permissive"))
-
-    def checked(batch: pa.RecordBatch) -> pa.RecordBatch:
-        # DuckDB trusts what it is given: offsets that point anywhere would be followed.
-        columns = batch.select([name for name in batch.schema.names if name.lower() in used])
-        columns.validate(full=True)
-        return (
-            batch if batch.schema == together else columns.select(together.names).cast(together, safe=False)
-        )
-
-    def rows() -> Iterator[pa.RecordBatch]:
-        for file in files:
-            try:
-                yield from map(checked, opened(file)[1])
-            except (pa.ArrowException, OSError) as error:
-                # The engine's message will quote the line that raises, and is told by its words.
-                why = "not UTF-8" if "UTF8" in str(error) else "Arrow file is damaged"
-                raise OSError(why) from None
-
-    return pa.RecordBatchReader.from_batches(together, rows())
-
-
-def _arrow_object(data: Any, connection: duckdb.DuckDBPyConnection, names: Sequence[str]) -> Source:
-    """Return the rows of an object with the Arrow PyCapsule interface."""
-    import pyarrow as pa
-
-    kind, failed, rows = type(data).__name__, "", None
-    try:
-        if isinstance(data, pa.Table):
-            rows = data
-        elif hasattr(data, "__arrow_c_stream__"):
-            rows = pa.RecordBatchReader.from_stream(data)
-        elif hasattr(data, "__arrow_c_array__"):
-            rows = pa.Table.from_batches([pa.record_batch(data)])
-    except Exception as error:
-        failed = type(error).__name__  # raised below: what it says may quote rows, and so would the chain
-    if rows is not None:
-        return _registered(rows, connection, names, rereadable=isinstance(rows, pa.Table))
-    if failed:
-        hint = (
-            "Values of different types in a column, or one name for two columns, are frequent causes. "
-            "pyarrow.table(data) says what it is, and may quote rows."
-        )
-        raise BadData(f"this {kind} cannot be given as a table of Arrow ({failed})", hint)
-    hint = "Pass a path, a list of paths, or a pyarrow, pandas or Polars table."
-    if isinstance(data, list | dict):
-        maker = "pyarrow.Table.from_pylist(data)" if isinstance(data, list) else "pyarrow.table(data)"
-        hint = f"{hint} Rows in a {kind} become one by {maker}."
-    raise BadData(f"data is of type {kind}, which holds no rows", hint)
-
-
-def _registered(
-    rows: Any, connection: duckdb.DuckDBPyConnection, names: Sequence[str], *, rereadable: bool
-) -> Source:
-    """Return rows of Python as a source."""
-    check_names(rows.schema.names, names, "the data have")
-    connection.register("registered_rows", rows)
-    return Source("SELECT * FROM registered_rows", rereadable)

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
     Tree = dict[str, Any]
+    _Functions = Mapping[str, set[tuple[str, str]]]
+
+Names = frozenset[tuple[str, ...]]
 
 LONGEST_TEXT = 100_000  # characters; DuckDB parses as many in about 0.2 seconds
 DEEPEST_NESTING = 100  # brackets; the parser's time grows with the cube of those left open
@@ -108,6 +111,25 @@ ROW_LOCAL_FUNCTIONS = frozenset(name for names in _BY_TOPIC.values() for name in
 
 # Macros that DuckDB ships for everyday use; the bodies use nothing but what is allowed here.
 ROW_LOCAL_MACROS = frozenset({"date_add", "days_in_month", "if", "nullif", "split_part"})
+
+# Arguments that must be constants, by their places. Taken from a row, they could make a text as long as all
+# memory, or stop the query by an error that TRY does not catch: a row would decide whether a release appears.
+CONSTANT_ARGUMENTS = {
+    "array_length": 1,
+    "array_resize": 1,
+    "bitstring": 1,
+    "format": 0,
+    "ilike_escape": 2,
+    "like_escape": 2,
+    "list_resize": 1,
+    "lpad": 1,
+    "not_ilike_escape": 2,
+    "not_like_escape": 2,
+    "printf": 0,
+    "rpad": 1,
+    "time_bucket": 0,
+    "timezone": 0,
+}
 
 # Columns that tell where a row lies among others, not what is in it.
 PLACES = frozenset({"rowid", "filename", "file_index", "file_row_number"})
@@ -234,8 +256,20 @@ _BRACKET = re.compile(r"""'[^']*'|"[^"]*"|[(\[{]|[)\]}]""")
 _LOWER = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
 
 
-def check_condition(condition: str, connection: DuckDBPyConnection) -> None:
-    """Raise `BadQuery` unless `condition` is one row-local expression (for WHERE).
+class LocalQuery(NamedTuple):
+    """A row-local query: its parse tree, and every name that its expressions read, item by item.
+
+    A name is a path, such as ("age",), ("data", "age") or, of a struct, ("home", "town").
+    """
+
+    node: Tree
+    tables: frozenset[str]  # words that stand for the table, and so for the whole row
+    items: tuple[tuple[Tree, Names], ...]  # of SELECT, with what each reads
+    filtered: Names  # what WHERE reads
+
+
+def check_condition(condition: str, connection: DuckDBPyConnection) -> Names:
+    """Raise `BadQuery` unless `condition` is one row-local expression (for WHERE); return what it reads.
 
     Guarantee: `SELECT ... FROM data WHERE (condition)` keeps or drops each row by that row's own columns.
     A pending result of `connection` is given up.
@@ -250,7 +284,8 @@ def check_condition(condition: str, connection: DuckDBPyConnection) -> None:
     ================================================  =========================================
 
     >>> import duckdb
-    >>> check_condition("age >= 18 AND lower(state) IN ('ri', 'ma')", duckdb.connect())
+    >>> sorted(check_condition("age >= 18 AND lower(state) IN ('ri', 'ma')", duckdb.connect()))
+    [('age',), ('state',)]
     >>> check_condition("age > avg(age)", duckdb.connect())
     Traceback (most recent call last):
         ...
@@ -260,15 +295,16 @@ def check_condition(condition: str, connection: DuckDBPyConnection) -> None:
     what = _FILTER
     _check_text(condition, what)
     alone, node = _one_select(f"SELECT * FROM data WHERE\n{condition}\n", connection, what)
-    _check_node(node, ("data",), connection, what)
+    read = _check_node(node, ("data",), connection, what).filtered
     wrapped, _ = _one_select(f"SELECT * FROM data WHERE (\n{condition}\n)", connection, what)
     # `a) OR (b` and the like read well in brackets, and otherwise than alone.
     same = _LOCATION.sub("", alone) == _LOCATION.sub("", wrapped)
     if not same or node["where_clause"] is None or not _plain_star(node["select_list"]):
         raise BadQuery(f"{what} is not {what.form}", what.allowed)
+    return read
 
 
-def check_query(query: str, connection: DuckDBPyConnection, *, tables: Collection[str]) -> None:
+def check_query(query: str, connection: DuckDBPyConnection, *, tables: Collection[str]) -> LocalQuery:
     """Raise `BadQuery` unless `query` selects, renames, computes row by row and filters one of `tables`.
 
     Guarantee: each row of the result comes from one row of that table, and no two from the same.
@@ -287,7 +323,9 @@ def check_query(query: str, connection: DuckDBPyConnection, *, tables: Collectio
     =====================================================  ==========
 
     >>> import duckdb
-    >>> check_query("SELECT home, age // 10 AS decade FROM people", duckdb.connect(), tables=["people"])
+    >>> query = "SELECT home, age // 10 AS decade FROM people"
+    >>> [sorted(read) for _, read in check_query(query, duckdb.connect(), tables=["people"]).items]
+    [[('home',)], [('age',)]]
     >>> check_query("SELECT DISTINCT home FROM people", duckdb.connect(), tables=["people"])
     Traceback (most recent call last):
         ...
@@ -297,7 +335,7 @@ def check_query(query: str, connection: DuckDBPyConnection, *, tables: Collectio
     what = _QUERY
     _check_text(query, what)
     _, node = _one_select(query, connection, what)
-    _check_node(node, tables, connection, what)
+    return _check_node(node, tables, connection, what)
 
 
 def check_select(query: str, connection: DuckDBPyConnection) -> None:
@@ -387,8 +425,10 @@ def _one_select(statement: str, connection: DuckDBPyConnection, what: _Subject) 
     return text, statements[0]["node"]
 
 
-def _check_node(node: Tree, tables: Collection[str], connection: DuckDBPyConnection, what: _Subject) -> None:
-    """Raise `BadQuery` unless the node is a row-local SELECT from one of `tables`."""
+def _check_node(
+    node: Tree, tables: Collection[str], connection: DuckDBPyConnection, what: _Subject
+) -> LocalQuery:
+    """Raise `BadQuery` unless the node is a row-local SELECT from one of `tables`; return what it reads."""
     if node.get("type") != "SELECT_NODE":
         _refuse(what, str(node.get("type")))
     for modifier in node.get("modifiers", ()):
@@ -402,10 +442,17 @@ def _check_node(node: Tree, tables: Collection[str], connection: DuckDBPyConnect
         elif field not in {"type", "select_list", "from_table", "where_clause"} and not _blank(value):
             _refuse(what, field)
     _check_table(node["from_table"], tables, what)
-    roots = [node["where_clause"]]
+    functions = _functions(connection, what)
+    items = []
     for column in node["select_list"]:
-        roots.extend(_star_parts(column, what) if column.get("class") == "STAR" else [column])
-    _check_expressions(roots, connection, what)
+        roots = _star_parts(column, what) if column.get("class") == "STAR" else [column]
+        items.append((column, _check_expressions(roots, functions, what)))
+    filtered = _check_expressions([node["where_clause"]], functions, what)
+    for path in dict.fromkeys(path for _, read in [*items, (node, filtered)] for path in sorted(read)):
+        _check_column(path, connection, what)
+    table = node["from_table"]
+    words = frozenset({table["alias"] or table["table_name"], table["table_name"]})
+    return LocalQuery(node, words, tuple(items), filtered)
 
 
 def _check_table(table: Tree, tables: Collection[str], what: _Subject) -> None:
@@ -443,10 +490,13 @@ def _star_parts(star: Tree, what: _Subject) -> list[Tree]:
     return [entry["value"] for entry in star["replace_list"]]
 
 
-def _check_expressions(roots: Iterable[Tree | None], connection: DuckDBPyConnection, what: _Subject) -> None:
-    """Raise `BadQuery` unless every node below `roots` is of a known kind, in every field."""
+def _check_expressions(roots: Iterable[Tree | None], functions: _Functions, what: _Subject) -> Names:
+    """Raise `BadQuery` unless every node below `roots` is of a known kind, in every field.
+
+    Returns the names that they read.
+    """
     calls: list[Tree] = []
-    columns: dict[tuple[str, ...], None] = {}
+    columns: set[tuple[str, ...]] = set()
     pending: list[Any] = list(roots)
     while pending:
         part = pending.pop()
@@ -464,20 +514,18 @@ def _check_expressions(roots: Iterable[Tree | None], connection: DuckDBPyConnect
         if name == "FUNCTION":
             calls.append(part)
         elif name == "COLUMN_REF":
-            columns[tuple(part["column_names"])] = None
+            columns.add(tuple(part["column_names"]))
         for field, value in part.items():
             if field in kind.walked:
                 pending.append(value)
             elif field not in _EVERYWHERE and field not in kind.plain and not _blank(value):
                 _refuse(what, field)
-    functions = _functions(connection, what)
     for call in calls:
         _check_function(call, functions, what)
-    for path in columns:
-        _check_column(path, connection, what)
+    return frozenset(columns)
 
 
-def _check_function(call: Tree, functions: Mapping[str, set[tuple[str, str]]], what: _Subject) -> None:
+def _check_function(call: Tree, functions: _Functions, what: _Subject) -> None:
     """Raise `BadQuery` unless the function is listed here, and is in DuckDB what it is listed as."""
     name = _folded(call["function_name"])
     if call["schema"] or call["catalog"] or call["qualified_name"]["path"] != [call["function_name"]]:
@@ -485,6 +533,10 @@ def _check_function(call: Tree, functions: Mapping[str, set[tuple[str, str]]], w
         hint = f"Write the plain call, as in lower(name).\n{what.allowed}"
         raise BadQuery(f"{what} uses {_cut(name, '`')} with a word and a dot before it", hint)
     forms = functions.get(name, set())
+    place = CONSTANT_ARGUMENTS.get(name, len(call["arguments"]))
+    if any(_names_a_column(argument) for argument in call["arguments"][place : place + 1]):
+        hint = f"Write a constant there: a value of a row could stop the whole query.\n{what.allowed}"
+        raise BadQuery(f"{what} takes argument {place + 1} of {_cut(name, '`')} from a column", hint)
     if name in ROW_LOCAL_FUNCTIONS and forms == {("scalar", "CONSISTENT")}:
         return
     if name in ROW_LOCAL_MACROS and forms == {("macro", "")}:
@@ -499,7 +551,16 @@ def _check_function(call: Tree, functions: Mapping[str, set[tuple[str, str]]], w
     raise BadQuery(f"{what} uses {_cut(name, '`')}, {why}", what.allowed)
 
 
-def _functions(connection: DuckDBPyConnection, what: _Subject) -> dict[str, set[tuple[str, str]]]:
+def _names_a_column(part: object) -> bool:
+    """Return whether any part of an expression is a column."""
+    if isinstance(part, list):
+        return any(map(_names_a_column, part))
+    if not isinstance(part, dict):
+        return False
+    return part.get("class") == "COLUMN_REF" or any(map(_names_a_column, part.values()))
+
+
+def _functions(connection: DuckDBPyConnection, what: _Subject) -> _Functions:
     """Return type and stability of DuckDB's functions; raise `BadQuery` if one may be hidden by another."""
     listed = connection.execute(
         "SELECT function_name, function_type, internal, stability FROM system.main.duckdb_functions()"

@@ -26,8 +26,8 @@ from hushtable.domain.measure import Measure
 from hushtable.engines.counting import joined
 from hushtable.engines.engine import as_bytes
 from hushtable.engines.keying import drawn_salt
+from hushtable.engines.naming import check_distinct, folded
 from hushtable.engines.rows import words_of
-from hushtable.engines.sources import check_names
 from hushtable.engines.spark.blocks import FIELDS, SCHEMA, candidates_in, heard, keys_in, rows_in
 from hushtable.engines.spark.cutting import blocks_over, boxes_over, target_of
 from hushtable.engines.spark.jobs import at_work, ran, undone
@@ -236,13 +236,13 @@ def session_of(frame: DataFrame) -> SparkSession:
 
 def _columns(frame: DataFrame, reading: Reading) -> DataFrame:
     """Return the columns that may be read, of a frame that has none of their names twice."""
-    check_names(frame.columns, reading.names, "the data have")
-    needed, there = ({name.lower() for name in names} for names in (reading.names, frame.columns))
+    check_distinct(frame.columns, "the data have")
+    needed, there = ({folded(name) for name in names} for names in (reading.names, frame.columns))
     # Where one is missing, all others are kept: the message tells what there is.
     if reading.query is not None or not needed <= there:
         return frame
-    wanted = needed.union(word.lower() for word in words_of(reading.where))
-    names = [name for name in frame.columns if name.lower() in wanted]
+    wanted = needed.union(folded(word) for word in words_of(reading.where))
+    names = [name for name in frame.columns if folded(name) in wanted]
     return frame.select(*(f"`{name.replace('`', '``')}`" for name in names))
 
 

@@ -65,6 +65,11 @@ class Reading(NamedTuple):
     line: Line | None = None  # cells are known by their places in it
 
     @property
+    def readers(self) -> list[str]:
+        """The columns that are read for cells and units."""
+        return [*(attribute.column for attribute in self.domain.attributes), *self.measure.readers]
+
+    @property
     def names(self) -> list[str]:
         """The columns that are read."""
         return [*(attribute.column for attribute in self.domain.attributes), *self.measure.columns]
@@ -144,7 +149,7 @@ def checked(reading: Reading, rows: pa.Table) -> Reading:
     import pyarrow as pa
 
     nothing = pa.RecordBatch.from_pylist([], schema=rows.schema)
-    with _opened(reading, reading.names, iter([nothing])) as opened:
+    with _opened(reading, iter([nothing])) as opened:
         assert opened is not None
         keyed_rows(opened, reading.domain, reading.measure)
         return reading._replace(zone=fetched("SELECT current_setting('TimeZone')", opened.connection)[0][0])
@@ -220,7 +225,7 @@ def bound_units(reading: Reading, unit: Unit, salt: str, batches: Batches) -> Ba
             yield batch.filter(said.is_null()) if len(messages[-1]) else batch
 
     reader, columns = KeyReader(reading.words), list(unit_columns(reading))
-    with _opened(reading._replace(query=None, where=None), columns, rows()) as opened:
+    with _opened(reading, rows(), columns=columns) as opened:
         if opened is not None:
             keyed = Keyed(opened.sql, columns[:-2]).bounded(unit, salt=salt)
             with closing(keyed.batches(opened.connection, _RUN)) as found:
@@ -233,7 +238,7 @@ def bound_units(reading: Reading, unit: Unit, salt: str, batches: Batches) -> Ba
 def _keyed(reading: Reading, reader: KeyReader, batches: Batches, further: str = "") -> Batches:
     """Yield the keys of rows, by DuckDB, as they come."""
     named = (batch.rename_columns(list(reading.columns)) for batch in batches)
-    with _opened(reading, reading.names, named) as opened:
+    with _opened(reading, named) as opened:
         if opened is not None:
             keyed = keyed_rows(opened, reading.domain, reading.measure)
             with closing(keyed.batches(opened.connection, _RUN, further)) as found:
@@ -241,8 +246,13 @@ def _keyed(reading: Reading, reader: KeyReader, batches: Batches, further: str =
 
 
 @contextmanager
-def _opened(reading: Reading, names: Sequence[str], batches: Batches) -> Iterator[Opened | None]:
-    """Open the rows of a task for DuckDB, or nothing, where there are none."""
+def _opened(
+    reading: Reading, batches: Batches, columns: Sequence[str] | None = None
+) -> Iterator[Opened | None]:
+    """Open the rows of a task for DuckDB, or nothing, where there are none.
+
+    They are the owner's, or have `columns` of ours: then no query and no filter is left to be applied.
+    """
     first = next(batches, None)
     if first is None:
         yield None
@@ -252,9 +262,10 @@ def _opened(reading: Reading, names: Sequence[str], batches: Batches) -> Iterato
     rows = pa.RecordBatchReader.from_batches(first.schema, chain([first], batches))
     with opened_rows(
         rows,
-        names=names,
-        query=reading.query,
-        where=reading.where,
+        names=reading.readers if columns is None else columns,
+        amount=reading.measure.amount_column if columns is None else None,
+        query=reading.query if columns is None else None,
+        where=reading.where if columns is None else None,
         rows_are_units=False,
         memory=reading.memory,
         threads=1,
