@@ -24,7 +24,7 @@ from hushtable.engines import statements
 from hushtable.engines.counting import counted_rows
 from hushtable.errors import HushtableError, InternalError
 from hushtable.noise import Replay
-from tests.engines.door.worlds import World, drawn, fewer, neighbours
+from tests.engines.door.worlds import Draw, World, fewer, neighbours
 from tests.engines.door.writing import written
 from tests.engines.reference import Counts, counts_of
 
@@ -214,6 +214,8 @@ class Examiner:
                 raise Unwritable from error
             try:
                 return Outcome(self.through(data, world, salt=salt))
+            except Unwritable:
+                raise
             except Exception as error:
                 return Outcome(None, error)
         finally:
@@ -317,7 +319,7 @@ def _amount(world: World, types: Any, cells: Any) -> int | None:
     return int(amount) if amount >= 0 else None
 
 
-def world_of(seed: int, number: int, forms: dict[str, int] | None = None) -> tuple[World, Random]:
-    """Return one world of a run, and where its neighbours are drawn from."""
+def world_of(seed: int, number: int, **limits: Any) -> tuple[World, Random]:
+    """Return one world of a run, of some forms and types if `limits` say so, and its further draws."""
     own = Random(f"{seed} {number}").randrange(1 << 62)
-    return drawn(own, forms=forms), Random(own + 1)
+    return Draw(Random(own), **limits).world(), Random(own + 1)

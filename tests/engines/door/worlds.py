@@ -138,7 +138,7 @@ def _minus_one(kind: Stored, raw: Any) -> Any:
     match kind.family:
         case "whole" if raw is not None and raw >= 1:
             return raw - 1
-        case "decimal" if raw is not None and raw >= 1 and raw % 1 == 0 and raw < 10**20:
+        case "decimal" if raw is not None and 1 <= raw < 10**20 and raw % 1 == 0:
             return raw - 1
         case "float" if raw is not None and 1 <= raw < 2**11 and raw == int(raw):
             return raw - 1
@@ -278,8 +278,14 @@ def fold(name: str) -> str:
 class Draw:
     """One draw of a world."""
 
-    def __init__(self, random: Random, *, forms: dict[str, int] | None = None) -> None:
-        self.random = random
+    def __init__(
+        self,
+        random: Random,
+        *,
+        forms: dict[str, int] | None = None,
+        kinds: Callable[[Stored], bool] = lambda _: True,
+    ) -> None:
+        self.random, self.kinds = random, kinds
         self.forms = FORMS if forms is None else forms
 
     def chance(self, share: float) -> bool:
@@ -464,7 +470,7 @@ class Draw:
             return self.one(stored.DUCKDB)
         while True:
             kind = self.one(kinds)
-            if holds(form, kind):
+            if self.kinds(kind) and holds(form, kind):
                 return kind
 
     def _other_type(self, kind: Stored, form: str) -> Stored:
@@ -651,7 +657,9 @@ class Draw:
         """Store rows twice: the same file by another name, or two versions of a table in one folder."""
         if world.form not in MANY_FILES or any(part.folders for part in world.parts):
             return world
-        hazard = self.one(("hard link", "symbolic link", "second spelling", "delta", "iceberg", "hudi"))
+        hazard = self.one(("hard link", "symbolic link", "second spelling"))
+        if world.form.startswith("parquet"):
+            hazard = self.one((hazard, "delta", "iceberg", "hudi"))
         if hazard in ("delta", "iceberg", "hudi"):
             world = replace(world, parts=(*world.parts, world.parts[0]))
         return replace(world, hazards=(*world.hazards, hazard), refused="rows are stored twice", simple=False)
@@ -925,11 +933,6 @@ def expressions(world: World, at: int) -> list[str]:
         f"(ROW({column})).{column}",
         f"[{column}][{number}]",
     ]
-
-
-def drawn(seed: int, *, forms: dict[str, int] | None = None) -> World:
-    """Return the world of a seed."""
-    return Draw(Random(seed), forms=forms).world()
 
 
 _held: dict[tuple[str, str], bool] = {}
