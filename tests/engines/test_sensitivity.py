@@ -111,7 +111,7 @@ def test_units_of_json_are_told_by_their_value(tmp_path: Path) -> None:
 def test_units_of_sqlite_are_told_by_their_value(tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "rows.db") as lite:
         lite.execute("CREATE TABLE people (x INTEGER, person, number INTEGER, name TEXT, day DATE)")
-        rows = [
+        rows: list[Any] = [
             (1, 1, 1, "a", 1),
             (2, 1.0, 1.5, "A", "1"),
             (3, "1", 2, "a\0b", "one"),

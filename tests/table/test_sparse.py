@@ -61,10 +61,10 @@ def test_large_sums_do_not_wrap() -> None:
     for sign in (1, -1):
         table = ht.SparseTable(shape=(3,), codes=[1, 1], counts=[sign * most, 0])
         assert table.counts.tolist() == [sign * most]
-        with pytest.raises(ht.BadTable, match="more than"):
-            ht.SparseTable(shape=(3,), codes=[1, 1], counts=[sign * most, sign])
-    with pytest.raises(ht.BadTable, match=r"counts of one cell add up to more than 2\^60"):
-        ht.SparseTable(shape=(3,), codes=[1] * 40, counts=[most] * 40)
+        table = ht.SparseTable(shape=(3,), codes=[1, 1], counts=[sign * most, sign])
+        assert table.counts.tolist() == [sign * most]
+        table = ht.SparseTable(shape=(3,), codes=[1] * 40 + [2], counts=[sign * most] * 40 + [1])
+        assert table.counts.tolist() == [sign * most, 1]
 
 
 def test_the_callers_arrays_stay_his() -> None:

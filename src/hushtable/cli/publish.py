@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -166,7 +167,7 @@ def publish(
     """
     from hushtable.cli.progress import shown_progress
     from hushtable.cli.release import names_of
-    from hushtable.cli.words import printable
+    from hushtable.cli.words import dropped_in_words, printable
     from hushtable.domain.domain import Domain
     from hushtable.ledger.ledger import Ledger
     from hushtable.planning.plan import plan as planned
@@ -284,9 +285,9 @@ def publish(
     methods = [each.method for each in chosen.parts or (chosen,)]
     for warning in () if plan is None else judged(plan, noised, methods).warnings:
         typer.echo(f"warning: {printable(warning)}.", err=True)
-    if published.dropped:
-        known = "." if on_spark else "; `hushtable check` says how many."
-        typer.echo(f"Some rows were dropped by the rules of the domain{known}", err=True)
+    # True numbers: on the owner's own terminal, and nowhere that keeps what is written.
+    if sys.stderr.isatty() and (said := dropped_in_words(published.tally, on_spark=on_spark)):
+        typer.secho(said, err=True, bold=True, fg="red")
     if not quiet:
         typer.echo(f"{output}: {len(published.release):,} rows. {printable(published.release.guarantee)}")
         typer.echo(f"Look at it: hushtable show {output}")

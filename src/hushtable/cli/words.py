@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import exp, expm1, log10, sqrt
+from typing import TYPE_CHECKING
 
 from hushtable.domain.attributes import Bins, Categories, Edges, Integers, Kind, Other, Rule, Times
 from hushtable.domain.kinds import plain
@@ -18,6 +19,9 @@ from hushtable.methods.settings import (
     Threshold,
 )
 from hushtable.release.terms import as_text
+
+if TYPE_CHECKING:
+    from hushtable.engines.keying import Tally
 
 _FEW = 4  # categories and edges that are shown
 _LARGE = 10**9
@@ -226,3 +230,23 @@ def _listed(texts: list[str] | tuple[str, ...]) -> str:
     shown = [printable(text) or "''" for text in texts[:_FEW]]
     cut = [text if len(text) <= 24 else f"{text[:21]}..." for text in shown]
     return ", ".join(cut) + (", ..." if len(texts) > _FEW else "")
+
+
+def dropped_in_words(tally: Tally, *, on_spark: bool = False) -> str:
+    """Return what the owner must know of dropped rows, or nothing.
+
+    >>> from hushtable.engines.keying import Tally
+    >>> print(dropped_in_words(Tally(counted=1, dropped=2)))
+    PRIVATE: the rules of the domain dropped 66.7 % of the rows (2 dropped, 1 counted).
+    `hushtable check` says why. Do not pass these numbers on.
+    """
+    if not tally.dropped:
+        return ""
+    rows = tally.counted + tally.dropped
+    share = min(99.9, max(0.1, round(100 * tally.dropped / rows, 1)))
+    text = f"the rules of the domain dropped {share:g} % of the rows"
+    if not tally.counted:
+        text = "the rules of the domain dropped EVERY row, so this release is noise alone"
+    numbers = f"({tally.dropped:,} dropped, {tally.counted:,} counted)"
+    why = "" if on_spark else "`hushtable check` says why. "
+    return f"PRIVATE: {text} {numbers}.\n{why}Do not pass these numbers on."

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from hushtable.domain.attributes import Attribute, Integers, Rule
 from hushtable.domain.domain import Domain
 from hushtable.domain.measure import Measure, Unit
-from hushtable.engines.coding import code_sql, coding
+from hushtable.engines.coding import amount_problem, code_sql, coding
 from hushtable.engines.counting import default_memory
 from hushtable.engines.databases import SQLiteFile, only_table
 from hushtable.engines.engine import LEAST_MEMORY, as_bytes, connect, fetched
@@ -249,13 +249,11 @@ def _amount_look(measure: Measure, column: str, columns: Mapping[str, str]) -> L
     look = _look(
         Attribute(name="amount", column=column, values=Integers(low=low, high=high), outside=outside), columns
     )
-    if look.problem is None:
-        return look
-    if not look.column_type:
+    name = found(column, columns)
+    if name is None:
         return replace(look, problem=_absent(column, columns, _RENAME))
-    hint = "Amounts are whole numbers; convert the column in a query, row by row."
-    fact = f"column {shown(column)} holds {look.column_type}, not whole numbers"
-    return replace(look, problem=Problem(fact=fact, hint=hint))
+    problem = amount_problem(measure, column, columns[name])
+    return replace(look, problem=None if problem is None else Problem(fact=problem[0], hint=problem[1]))
 
 
 def _unit_look(unit: Unit, columns: Mapping[str, str]) -> UnitLook:

@@ -228,14 +228,33 @@ def _lookup_table(attribute: Attribute, sql_type: str) -> pa.Table:
     return pa.table({"edges": pa.array([edges], type=pa.list_(pa.int64() if exact else pa.float64()))})
 
 
+def amount_problem(measure: Measure, column: str, sql_type: str) -> tuple[str, str] | None:
+    """Return the fact and the hint of a column that cannot be added up as what is counted, by its type.
+
+    Floats are counts where they are whole. A sum of them would leave out every row that is not, so it is
+    refused, though no row may be.
+    """
+    form = form_of(sql_type)
+    fractional = form == "float" or (form == "decimal" and not sql_type.endswith(",0)"))
+    if whole_number_sql(column, form) is not None and not (fractional and measure.sum_column is not None):
+        return None
+    fact = f"column {shown(column)} holds {type_text(sql_type)}, not whole numbers"
+    if not fractional:
+        return fact, "Amounts are whole numbers: name another column, or make one of them at its source."
+    cents = f"CAST(round({name_sql(column)} * 100) AS BIGINT) AS cents"
+    return fact, (
+        "Sums are of whole numbers. Add it up in small steps, such as cents: make a column of them at its "
+        f"source, or select {cents} in a query with --rows-are-units (rows_are_units=True)."
+    )
+
+
 def _amount_sql(measure: Measure, column: str, sql_type: str) -> str:
     """Return what a row adds, NULL where it is dropped."""
+    assert measure.amount_column is not None
+    problem = amount_problem(measure, measure.amount_column, sql_type)
+    if problem is not None:
+        raise BadData(*problem)
     amount = whole_number_sql(column, form_of(sql_type))
-    if amount is None:
-        hint = "Amounts are whole numbers; convert the column in a query, row by row."
-        raise BadData(
-            f"column {shown(measure.amount_column)} holds {type_text(sql_type)}, not whole numbers", hint
-        )
     if measure.clamp is not None:
         low, high = measure.clamp
         clamped = (

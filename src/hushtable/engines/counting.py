@@ -23,7 +23,7 @@ from hushtable.domain.keys import KeySpace
 from hushtable.domain.measure import Measure, Unit
 from hushtable.engines.coding import broken_rules
 from hushtable.engines.engine import LEAST_MEMORY, as_bytes, quiet
-from hushtable.engines.keying import KeyReader, drawn_salt, keyed_rows
+from hushtable.engines.keying import KeyReader, Tally, drawn_salt, keyed_rows
 from hushtable.engines.rows import opened_rows
 from hushtable.engines.runs import counted_slices, exact_sum
 from hushtable.errors import BadDomain
@@ -47,8 +47,8 @@ class Counted(Protocol):
         """Its slices."""
 
     @property
-    def dropped(self) -> bool:
-        """Whether a rule of the domain dropped any row."""
+    def tally(self) -> Tally:
+        """How many rows were counted, and how many were dropped."""
 
     def table(self) -> SparseTable:
         """Return all slices as one table in memory."""
@@ -65,7 +65,7 @@ class CountedRows(NamedTuple):
 
     space: KeySpace
     slices: SlicesHere
-    dropped: bool
+    tally: Tally
 
     def table(self) -> SparseTable:
         """Return all slices as one table in memory."""
@@ -200,7 +200,7 @@ def counted_rows(
         def reading() -> None:
             progress("Reading", rows.connection.query_progress() / 100)
 
-        stream = KeyReader(words, broken_rules(domain), reading)
+        stream = KeyReader(words, broken_rules(domain), reading, grouped=keyed.grouped)
         # Small batches of keys of several words share fewer first words, which makes them quicker to sort.
         batch_rows = 1 << (18 if room < 1 << 30 or words > 1 else 20)
         # Closed here, whatever happens: a stream that an error left open would end its thread at any time.
@@ -214,7 +214,7 @@ def counted_rows(
                 threads=workers,
                 progress=progress,
             )
-        yield CountedRows(domain.space, SlicesHere(slices, workers, progress), stream.dropped)
+        yield CountedRows(domain.space, SlicesHere(slices, workers, progress), stream.tally)
 
 
 def is_on_spark(data: Any) -> bool:

@@ -31,14 +31,26 @@ if TYPE_CHECKING:
 _SAMPLE = 1 << 17  # rows that are looked at to tell whether most of them repeat
 
 
+class Tally(NamedTuple):
+    """How many rows were counted, and how many a rule of the domain dropped. Private: they are true."""
+
+    counted: int = 0
+    dropped: int = 0
+
+    def __repr__(self) -> str:
+        return "Tally(<private>)"
+
+
 class Keyed(NamedTuple):
     """SQL for the keys of rows, with its columns: words, then `amount` and `broken` where there are.
 
-    `amount` is what a row adds, 1 if it is absent. Rows that are dropped have a NULL.
+    `amount` is what a row adds, 1 if it is absent. Rows that are dropped have a NULL. Where equal rows are
+    `grouped`, it is how many there are.
     """
 
     sql: str
     columns: list[str]
+    grouped: bool = False
 
     def bounded(self, unit: Unit, *, salt: str) -> Keyed:
         """Return the rows with at most `max_rows` of each `unit`, at random but for its own rows alone.
@@ -82,7 +94,7 @@ def keyed_rows(rows: Opened, domain: Domain, measure: Measure) -> Keyed:
 
     Where most rows repeat others, equal ones are taken together first: as they come, or else by their keys.
     """
-    source, types = rows.sql, rows.columns
+    source, types, grouped = rows.sql, rows.columns, False
     may_group = rows.rereadable and measure == Measure()
     if may_group:
         wanted = dict.fromkeys(found(attribute.column, types) for attribute in domain.attributes)
@@ -96,7 +108,7 @@ def keyed_rows(rows: Opened, domain: Domain, measure: Measure) -> Keyed:
             what = f"count(*) AS {name_sql(together)}"
             source = f"SELECT {kept}, {what} FROM (\n{source}\n) AS rows GROUP BY ALL"
             types = {**types, together: "BIGINT"}
-            measure, may_group = Measure(count_column=together), False
+            measure, may_group, grouped = Measure(count_column=together), False, True
     coded = coding(source, types, domain, measure, named=rows.named)
     for name, table in coded.tables.items():
         rows.connection.register(name, table)
@@ -109,7 +121,8 @@ def keyed_rows(rows: Opened, domain: Domain, measure: Measure) -> Keyed:
     if may_group and _mostly_repeats(sql, columns, rows.connection):
         sql = f"SELECT {', '.join(columns)}, count(*) AS amount FROM ({sql}) AS keyed GROUP BY ALL"
         columns.append("amount")
-    return Keyed(sql, columns)
+        grouped = True
+    return Keyed(sql, columns, grouped)
 
 
 def _mostly_repeats(sql: str, columns: list[str], connection: duckdb.DuckDBPyConnection) -> bool:
@@ -122,13 +135,18 @@ def _mostly_repeats(sql: str, columns: list[str], connection: duckdb.DuckDBPyCon
 
 
 class KeyReader:
-    """Batches of the engine as keys and amounts; remembers whether rules dropped any."""
+    """Batches of the engine as keys and amounts; keeps a tally of rows."""
 
     def __init__(
-        self, words: int, rules: Sequence[BadRows] = (), heard: Callable[[], None] = lambda: None
+        self,
+        words: int,
+        rules: Sequence[BadRows] = (),
+        heard: Callable[[], None] = lambda: None,
+        *,
+        grouped: bool = False,
     ) -> None:
-        self._words, self._rules, self._heard = words, rules, heard
-        self.dropped = False
+        self._words, self._rules, self._heard, self._grouped = words, rules, heard, grouped
+        self.tally = Tally()
 
     def kept(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the batches, without the rows that are dropped."""
@@ -139,9 +157,14 @@ class KeyReader:
                 if broken:
                     raise self._rules[broken - 1]
             counted = batch.drop_null() if any(column.null_count for column in batch.columns) else batch
-            self.dropped |= counted.num_rows < batch.num_rows
+            read, kept = self._rows(batch), self._rows(counted)
+            self.tally = Tally(self.tally.counted + kept, self.tally.dropped + read - kept)
             if counted.num_rows:
                 yield counted
+
+    def _rows(self, batch: pa.RecordBatch) -> int:
+        """Return how many rows a batch stands for."""
+        return int(as_numbers(batch.column("amount")).sum()) if self._grouped else batch.num_rows
 
     def rows(self, batch: pa.RecordBatch) -> Rows:
         """Return the keys and amounts of a batch."""

@@ -24,6 +24,7 @@ from hushtable.domain.domain import Domain
 from hushtable.domain.measure import Measure, Unit
 from hushtable.engines.counting import Counted, counted_rows, is_on_spark
 from hushtable.engines.engine import quiet
+from hushtable.engines.keying import Tally
 from hushtable.errors import (
     BadChoice,
     BadMethod,
@@ -170,10 +171,10 @@ def publish(
 
 
 class Published(NamedTuple):
-    """A finished release, and whether rules of the domain dropped any row: private, for the owner's eyes."""
+    """A finished release, and what became of the rows: private, for the owner's eyes."""
 
     release: Release
-    dropped: bool
+    tally: Tally
 
 
 def publish_chosen(
@@ -263,7 +264,7 @@ def publish_chosen(
         total = quiet(noisy_total, counted, rate, entropy) if total_epsilon else None
         bought = replace(terms, total=total)
         met, rows = quiet(drawn_rows, counted, bought, entropy, threads, progress)
-        dropped = counted.dropped
+        tally = counted.tally
     # 5. Write the file whole, and only then say that the release is finished.
     digest = write_release(
         output,
@@ -276,7 +277,7 @@ def publish_chosen(
     )
     if ledger is not None and entry is not None:
         ledger.finish(entry, digest=digest)
-    return Published(open_release(output), dropped)
+    return Published(open_release(output), tally)
 
 
 def drawn_rows(

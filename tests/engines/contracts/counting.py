@@ -389,7 +389,7 @@ def test_a_count_column_is_added_up(engine: Engine) -> None:
 
 def test_sums_are_clamped_row_by_row(engine: Engine) -> None:
     """Those that cancel leave an empty cell."""
-    for kind in engine.some([pa.float32(), pa.int64(), pa.int16(), pa.decimal128(21, 1), pa.string()], 1):
+    for kind in engine.some([pa.int64(), pa.int16(), pa.decimal128(21, 0), pa.string()], 1):
         pay = pa.array([3, 900, -900, None, 10, -10, 4, -4]).cast(kind)
         table = pa.table({"x": [1, 1, 1, 1, 2, 2, 3, 3], "y": [0] * 8, "pay": pay})
 
@@ -436,12 +436,12 @@ def test_a_filter_and_a_query_see_the_rows_own_columns(engine: Engine) -> None:
         ({"x": [1, 100], "y": [2, 2]}, "x < 50", False),  # a filter is no rule of the domain
     ],
 )
-def test_it_is_known_whether_rules_dropped_rows(
+def test_rows_that_rules_drop_are_told(
     rows: dict[str, list[int]], where: str | None, dropped: bool, engine: Engine
 ) -> None:
     data = engine.data(pa.table(rows))
     with counted_with(data, DOMAIN, where=where, entropy=KeyStream()) as counted:
-        assert counted.dropped == dropped
+        assert tuple(counted.tally) == (1, int(dropped))
         assert counts_of(counted.table()) == {(1, 2): 1}
         assert counted.total() == 1
 

@@ -11,6 +11,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -191,7 +192,18 @@ COLUMNS = [
         "column 'n' holds STRUCT, not",
         settings={"count_column": "n"},
     ),
-    Case("a sum beyond 2^60", value(HUGE), "add up to more than 2^60", ht.BadTable, {"count_column": "n"}),
+    Case(
+        "a sum of floats",
+        value(with_column("n", [2.5, 2.0, 1.0] * 20)),
+        "column 'n' holds DOUBLE, not whole numbers. Sums are of whole numbers",
+        settings={"sum_column": "n", "clamp": (0, 9)},
+    ),
+    Case(
+        "a sum of decimals",
+        value(with_column("n", [Decimal("2.50")] * 60)),
+        "column 'n' holds DECIMAL, not whole numbers. Sums are of whole numbers",
+        settings={"sum_column": "n", "clamp": (0, 9)},
+    ),
     Case(
         "fields named by rows",
         value(with_column("age", [{CANARY: 1}] * len(ROWS))),
@@ -418,6 +430,7 @@ FINE = [
         {(0, 3): 2**60},
         {"count_column": "n"},
     ),
+    Fine("counts that add up to more than 2^60", value(HUGE), {(0, 3): 2**60}, {"count_column": "n"}),
     Fine("amounts missing", value(with_column("n", [None, 2, 3] * 20)), {(1, 4): 40}, {"count_column": "n"}),
     Fine(
         "TRY gives NULL",

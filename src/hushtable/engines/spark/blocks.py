@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.domain.keys import Keys
+from hushtable.engines.keying import Tally
 from hushtable.errors import HushtableError
 from hushtable.table.slices import Candidates
 
@@ -77,12 +78,12 @@ def candidates_in(row: dict[str, Any], words: int) -> Candidates:
     return Candidates(keys_in(row["keys"], words), counts, np.frombuffer(row["bands"], dtype=np.int8))
 
 
-def told(thing: HushtableError | str) -> pa.RecordBatch:
-    """Return a row that tells the driver something: an error of ours, or a word."""
+def told(thing: HushtableError | Tally) -> pa.RecordBatch:
+    """Return a row that tells the driver something: an error of ours, or how many rows were dropped."""
     return blocks([{"told": pickle.dumps(thing)}])
 
 
-def heard(data: Any) -> HushtableError | str:
+def heard(data: Any) -> HushtableError | Tally:
     """Return what a task told."""
-    thing: HushtableError | str = pickle.loads(data)
+    thing: HushtableError | Tally = pickle.loads(data)
     return thing

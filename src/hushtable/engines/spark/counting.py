@@ -11,7 +11,7 @@ is drawn, not the rows and not the cells.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -25,7 +25,7 @@ from hushtable.domain.keys import KeySpace, no_keys, sorted_with_places
 from hushtable.domain.measure import Measure
 from hushtable.engines.counting import joined
 from hushtable.engines.engine import as_bytes
-from hushtable.engines.keying import drawn_salt
+from hushtable.engines.keying import Tally, drawn_salt
 from hushtable.engines.naming import check_distinct, folded
 from hushtable.engines.rows import words_of
 from hushtable.engines.spark.blocks import FIELDS, SCHEMA, candidates_in, heard, keys_in, rows_in
@@ -33,7 +33,6 @@ from hushtable.engines.spark.cutting import blocks_over, boxes_over, target_of
 from hushtable.engines.spark.jobs import at_work, ran, undone
 from hushtable.engines.spark.staging import staging_folder
 from hushtable.engines.spark.tasks import (
-    DROPPED,
     MEMORY,
     CellCut,
     NodeCut,
@@ -133,11 +132,11 @@ def _groups(sizes: Sequence[int]) -> Iterator[tuple[int, int]]:
 
 @dataclass(frozen=True, eq=False)
 class CountedOnSpark:
-    """A counted table on workers. Private. `dropped`: whether a rule of the domain dropped any row."""
+    """A counted table on workers. Private."""
 
     space: KeySpace
     slices: SlicesOnSpark
-    dropped: bool
+    tally: Tally
     sums: int
 
     def table(self) -> SparseTable:
@@ -214,7 +213,7 @@ def counted_on_spark(
         yield CountedOnSpark(
             reading.space,
             SlicesOnSpark(spark, counted, cut, occupied, digests, SlicesHere(above), staging, watch),
-            dropped=any(row["told"] is not None for row in found),
+            tally=_tally(heard(row["told"]) for row in found if row["told"] is not None),
             sums=sum(sums),
         )
 
@@ -295,7 +294,14 @@ def _kept(frame: DataFrame, stack: ExitStack, *names: str) -> list[Any]:
 def _heard(frame: DataFrame, *names: str) -> list[Any]:
     """Return some columns of a frame; raise what a task told of."""
     rows: list[Any] = ran(frame.select(*names, "told").collect)
-    errors = [said for row in rows if row["told"] is not None and (said := heard(row["told"])) != DROPPED]
+    said = [heard(row["told"]) for row in rows if row["told"] is not None]
+    errors = [thing for thing in said if isinstance(thing, HushtableError)]
     if errors:
-        raise min((error for error in errors if isinstance(error, HushtableError)), key=str)
+        raise min(errors, key=str)
     return rows
+
+
+def _tally(said: Iterable[HushtableError | Tally]) -> Tally:
+    """Add up what tasks told of rows."""
+    parts = [thing for thing in said if isinstance(thing, Tally)]
+    return Tally(sum(part.counted for part in parts), sum(part.dropped for part in parts))

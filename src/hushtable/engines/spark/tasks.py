@@ -24,7 +24,7 @@ from hushtable.domain.keys import Keys, KeySpace, places_of
 from hushtable.domain.measure import Measure, Unit
 from hushtable.engines.coding import broken_rules
 from hushtable.engines.engine import fetched
-from hushtable.engines.keying import Keyed, KeyReader, keyed_rows
+from hushtable.engines.keying import Keyed, KeyReader, Tally, keyed_rows
 from hushtable.engines.quoting import text_sql
 from hushtable.engines.rows import Rows as Opened
 from hushtable.engines.rows import opened_rows
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 
     Batches = Iterator[pa.RecordBatch]
 
-DROPPED = "dropped"
 MEMORY = 1 << 29  # of DuckDB in a task: beyond it, which only bounding of units needs, it spills
 _RUN = 1 << 20  # rows of a run
 _SAMPLED = 256  # keys of a run that tell the driver where its rows lie
@@ -158,7 +157,7 @@ def checked(reading: Reading, rows: pa.Table) -> Reading:
 def silent(
     work: Callable[[Batches], Batches],
     batches: Batches,
-    tell: Callable[[HushtableError | str], pa.RecordBatch] = told,
+    tell: Callable[[HushtableError | Tally], pa.RecordBatch] = told,
 ) -> Batches:
     """Run a task."""
     failed = ""
@@ -177,8 +176,7 @@ def read_runs(reading: Reading, batches: Batches) -> Batches:
     reader = KeyReader(reading.words, broken_rules(reading.domain))
     for batch in _keyed(reading, reader, batches):
         yield reading.run(reader.rows(batch))
-    if reader.dropped:
-        yield told(DROPPED)
+    yield told(reader.tally)
 
 
 def read_units(reading: Reading, batches: Batches) -> Batches:
@@ -192,8 +190,7 @@ def read_units(reading: Reading, batches: Batches) -> Batches:
         columns += [] if amounts is None else [pa.array(amounts)]
         columns += [batch.column("unit"), pa.nulls(batch.num_rows, pa.binary())]
         yield pa.RecordBatch.from_arrays(columns, names=list(unit_columns(reading)))
-    if reader.dropped:
-        yield tell_by_unit(reading, DROPPED)
+    yield tell_by_unit(reading, Tally(dropped=reader.tally.dropped))
 
 
 def unit_columns(reading: Reading) -> dict[str, str]:
@@ -203,7 +200,7 @@ def unit_columns(reading: Reading) -> dict[str, str]:
     return {**dict.fromkeys(numbers, "long"), "unit": "string", "told": "binary"}
 
 
-def tell_by_unit(reading: Reading, thing: HushtableError | str) -> pa.RecordBatch:
+def tell_by_unit(reading: Reading, thing: HushtableError | Tally) -> pa.RecordBatch:
     """Return a row among those with units that tells the driver something."""
     import pyarrow as pa
 
@@ -231,6 +228,7 @@ def bound_units(reading: Reading, unit: Unit, salt: str, batches: Batches) -> Ba
             with closing(keyed.batches(opened.connection, _RUN)) as found:
                 for batch in reader.kept(found):
                     yield reading.run(reader.rows(batch))
+    yield told(Tally(counted=reader.tally.counted))
     for each in messages:
         yield from (blocks([{"told": thing}]) for thing in each.to_pylist())
 
