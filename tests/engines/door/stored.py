@@ -123,14 +123,15 @@ def _sqlite_identity(declared: str, raw: Any) -> Hashable | None:
 
 def _affine(declared: str, raw: Any) -> Any:
     """Return what SQLite makes of a value in a column of a declared type. 1 and 1.0 are told apart."""
-    return _affine_as(declared.removesuffix(" strict"), raw, type(raw).__name__)
+    return _affine_as(declared, raw, type(raw).__name__)
 
 
 @cache
 def _affine_as(declared: str, raw: Any, _kind: str) -> Any:
     lite = sqlite3.connect(":memory:")
     try:
-        lite.execute(f"CREATE TABLE one (value {declared})")
+        column, strict = declared.removesuffix(" strict"), "STRICT" if declared.endswith(" strict") else ""
+        lite.execute(f"CREATE TABLE one (value {column}) {strict}")
         lite.execute("INSERT INTO one VALUES (?)", (raw,))
         return lite.execute("SELECT value FROM one").fetchall()[0][0]
     finally:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import shutil
+import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from itertools import count
 from math import isqrt
@@ -22,6 +23,7 @@ from hushtable.engines import engine as engines
 from hushtable.engines import rows as opening
 from hushtable.engines import statements
 from hushtable.engines.counting import counted_rows
+from hushtable.engines.spills import spill_folder
 from hushtable.errors import HushtableError, InternalError
 from hushtable.noise import Replay
 from tests.engines.door.worlds import Draw, World, fewer, neighbours
@@ -109,7 +111,7 @@ def one_instance() -> Iterator[None]:
 
     A connection has its own views, settings and registered objects. `World.fresh` is as in real use.
     """
-    real, listed = engines.connect, statements._functions
+    real, real_spills, listed = engines.connect, spill_folder, statements._functions
     known: dict[str, set[tuple[str, str]]] = {}
     shared: list[duckdb.DuckDBPyConnection] = []
 
@@ -126,15 +128,24 @@ def one_instance() -> Iterator[None]:
         connection.execute("SET enable_progress_bar_print = false")
         return connection
 
-    def functions(connection: Any, what: Any) -> dict[str, set[tuple[str, str]]]:
+    def functions(connection: Any, what: Any) -> Mapping[str, set[tuple[str, str]]]:
         if _private:
             return listed(connection, what)
         if not known:
             known.update(listed(connection, what))
         return known
 
+    @contextmanager
+    def spills() -> Iterator[Path]:
+        with nullcontext(Path(tempfile.gettempdir())) if not _private else real_spills() as folder:
+            yield folder  # so few rows spill nothing
+
     try:
-        with patch.object(opening, "connect", connect), patch.object(statements, "_functions", functions):
+        with (
+            patch.object(opening, "connect", connect),
+            patch.object(opening, "spill_folder", spills),
+            patch.object(statements, "_functions", functions),
+        ):
             yield
     finally:
         for instance in shared:

@@ -499,6 +499,9 @@ class Draw:
             kind = each[at]
             if role == "unit":
                 # Few, and some of them neighbours in the list of what is taken for one another.
+                if len({kinds[at].name for kinds in types}) > 1 and self.chance(0.7):
+                    pools.append(_meeting(kind))
+                    continue
                 if kind.alike and self.chance(0.6):
                     pools.append(self.one(kind.alike))
                     continue
@@ -835,6 +838,19 @@ class Draw:
             )
         )
         return replace(world, query=text, hazards=hazards, simple=False)
+
+
+def _meeting(kind: Stored) -> tuple[Any, ...]:
+    """Return units that another file's, of another type, would meet if either lost a sign or a digit."""
+    match kind.family:
+        case "whole":
+            return tuple(raw for raw in kind.raws if raw in (-1, 1) or raw == max(kind.raws))
+        case "decimal":
+            step = Decimal(1).scaleb(-kind.arrow.scale)
+            return tuple(raw for raw in kind.raws if raw in (step, -step, 0, 1, 1 + step, 2))
+        case "clock" | "instant" | "day" | "text":
+            return kind.raws[:3]
+    return kind.raws
 
 
 def quoted(name: str) -> str:
