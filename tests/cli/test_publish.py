@@ -71,8 +71,8 @@ def test_all_options_reach_the_release() -> None:
     done = run(
         *["publish", "people.csv", "--domain", "commute.toml", "--epsilon", "1/3", "--output", "out.parquet"],
         *["--no-ledger", "--summary", "filter-threshold", "--cutoff", "999.5", "--threshold", "500"],
-        *["--one-sided", "--total-share", "1/4", "--where", "note <> 'z'", "--query", "SELECT * FROM data"],
-        *["--sum-column", "age", "--clamp", "0", "9", "--unit", "person_id", "--max-rows", "2"],
+        *["--one-sided", "--total-share", "1/4", "--where", "age <> 99", "--query", "SELECT * FROM data"],
+        *["--sum-column", "note", "--clamp", "0", "9", "--unit", "person_id", "--max-rows", "2"],
         *["--memory", "1GB", "--quiet"],
     )
 
@@ -80,9 +80,9 @@ def test_all_options_reach_the_release() -> None:
     terms = ht.open("out.parquet").terms
     assert terms.method == ht.FilterThreshold(cutoff="999.5", threshold=500, two_sided=False)
     assert (terms.epsilon, terms.total_epsilon) == (Fraction(1, 3), Fraction(1, 12))
-    assert (terms.where, terms.query) == ("note <> 'z'", "SELECT * FROM data")
+    assert (terms.where, terms.query) == ("age <> 99", "SELECT * FROM data")
     assert terms.measure.unit == ht.Unit("person_id", max_rows=2)
-    assert (terms.measure.sum_column, terms.measure.clamp) == ("age", (0, 9))
+    assert (terms.measure.sum_column, terms.measure.clamp) == ("note", (0, 9))
     assert terms.sensitivity == 18
 
 

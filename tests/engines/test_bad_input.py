@@ -32,11 +32,9 @@ from tests.engines.contracts.refusals import (
     COUNTS,
     DOMAIN,
     MISSING,
-    NOT_JSON,
     NUMBER,
     PLACE,
     ROWS,
-    SOME_ROW,
     TABLE,
     Case,
     Fine,
@@ -811,13 +809,13 @@ QUERIES = [
     Case(
         "prepared: error of a row",
         value(TABLE),
-        SOME_ROW,
+        "the query or filter fails on some row",
         settings={"query": "SELECT error(name) AS place, age FROM data", "rows_are_units": True},
     ),
     Case(
         "prepared: several rows for one",
         value(TABLE),
-        SOME_ROW,
+        "the query or filter fails on some row",
         settings={"query": "SELECT place, (SELECT age FROM data) AS age FROM data", "rows_are_units": True},
     ),
     Case(
@@ -912,7 +910,7 @@ QUERIES = [
     Case(
         "SQLite's own query of no JSON",
         LITE,
-        NOT_JSON,
+        "was given text that is not JSON",
         settings={
             "query": "SELECT place, json_extract(name, '$.x') AS age FROM people",
             "rows_are_units": True,

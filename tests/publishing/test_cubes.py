@@ -226,7 +226,7 @@ def test_units_multiply_what_one_person_changes(tmp_path: Path) -> None:
     assert sketch.terms.sensitivity == 2 * 3
     assert sketch.terms.rate == Fraction(49, 300)
 
-    clamped = publish(tmp_path, sum_column="home", clamp=(-5, 9), overwrite=True)
+    clamped = publish(tmp_path, sum_column="person", clamp=(-5, 9), overwrite=True)
     assert clamped.terms.sensitivity == 9 * 4
 
 

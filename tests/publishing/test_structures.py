@@ -151,7 +151,7 @@ WIDE = ht.Domain(
         ({"structure": "tree", "summary": ht.Priority(size=9)}, "a tree is pruned by a filter of counts"),
         ({"structure": "tree", "summary": ht.Everything()}, "a tree is pruned by a filter of counts"),
         (
-            {"structure": "tree", "sum_column": "age", "clamp": (-1, 9)},
+            {"structure": "tree", "sum_column": "pay", "clamp": (-1, 9)},
             "a pruned tree is for counts that are not negative. Clamp sums at 0",
         ),
         ({"structure": ht.Tree(order="morton"), "domain": WIDE}, "have 64 bits, and z-order takes up to 62"),
@@ -262,7 +262,9 @@ def test_a_cutoff_that_noise_alone_would_pass_costs_nothing(tmp_path: Path) -> N
 
 
 def test_sums_that_are_not_negative(tmp_path: Path) -> None:
-    release = publish(tmp_path, structure="tree", sum_column="age", clamp=(0, 50))
+    data = rows()
+    data = data.append_column("pay", data["age"])
+    release = publish(tmp_path, data, structure="tree", sum_column="pay", clamp=(0, 50))
 
     assert release.terms.sensitivity == 50 * 17
     assert release.weights.min() >= 0

@@ -116,6 +116,11 @@ PREPARED = "what one person adds to that table is not bounded by this release."
             f"clamped to 0..9) is protected with epsilon = 0.1 {PURE} all rows of one id).",
         ),
         (
+            {"measure": UNIT, "query": "SELECT home, upper(name) AS person_id FROM data"},
+            "Each person_id, as the query computes it (all rows with one value of that column, of which at "
+            f"most 3 count) is protected with epsilon = 0.1 {PURE} all rows of one person_id).",
+        ),
+        (
             {"rows_are_units": True, "query": "SELECT 1"},
             "Each row (of the owner's prepared table, a query) "
             f"is protected with epsilon = 0.1 {PURE} one row); {PREPARED}",

@@ -42,6 +42,8 @@ def folder(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Ite
         (made / name).parent.mkdir(parents=True, exist_ok=True)
         pq.write_table(ROWS, made / name)
     pq.write_table(pa.table({"x": ["text"]}), made / "disagree" / "2.parquet")
+    (made / "both" / f"X={CANARY}").mkdir(parents=True)
+    pq.write_table(ROWS, made / "both" / f"X={CANARY}" / "1.parquet")
     pyarrow.orc.write_table(ROWS, made / "a.orc")
     (made / "a.csv").write_text("x\n1\n")
     (made / "lines").mkdir()
@@ -117,6 +119,7 @@ def test_values_in_names_of_folders_are_text(spark: SparkSession, folder: Path) 
         (["/lines"], "'.*/lines/1.jsonl' is text"),
         (["/delta"], "'.*/delta' is a Delta table"),
         (["/disagree"], "a column has not the same type in all files"),
+        (["/both"], "the files have a column .X., and lie in a folder that names it too"),
         (["/bad.parquet"], "cannot be read by Spark"),
         (["/a.parquet", "/a.parquet"], "the file '.*/a.parquet' is given twice"),
         (["/a.parquet", "/link.parquet"], "the file '.*/a.parquet' is given twice"),

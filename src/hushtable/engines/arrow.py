@@ -147,7 +147,7 @@ def _taken(schema: pa.Schema, connection: duckdb.DuckDBPyConnection, names: Sequ
     def known(fields: list[pa.Field]) -> bool:
         try:
             _types(pa.schema(fields), connection)
-        except duckdb.Error:
+        except (duckdb.Error, pa.ArrowException):
             return False
         return True
 

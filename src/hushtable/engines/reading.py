@@ -113,8 +113,8 @@ def unit_sql(name: str, column: str, sql_type: str) -> str:
     ================================  ==============================================================
     column                            units
     ================================  ==============================================================
-    whole numbers, decimals, UUIDs    by value
-    text, bytes                       letter by letter, whatever collation the column declares
+    whole numbers, decimals, dates    by value
+    text, bytes, UUIDs                letter by letter, whatever collation the column declares
     JSON, untyped columns of SQLite   whole numbers and texts, 1 and "1" apart; all else is nobody's
     anything else                     `BadData`: reading may round it, or find different values equal
     ================================  ==============================================================
@@ -129,7 +129,7 @@ def unit_sql(name: str, column: str, sql_type: str) -> str:
             f"CASE WHEN {kind} = 'VARCHAR' THEN 't' || {text} WHEN {kind} IN ('BIGINT', 'UBIGINT', 'DOUBLE') "
             f"AND regexp_full_match({text}, '-?[0-9]+') THEN 'n' || {text} END"
         )
-    if form in ("whole", "large", "decimal") or sql_type in ("UUID", "BLOB"):
+    if form in ("whole", "large", "decimal") or sql_type in ("UUID", "BLOB", "DATE"):
         return column
     hint = f"Units are whole numbers or text: select CAST({name_sql(name)} AS VARCHAR) AS ... in a query."
     why = "which may be rounded" if form == "float" else "which tells no unit from another for sure"

@@ -214,7 +214,9 @@ class Terms:
             rows = f"all rows{table} with one value of that column, of which at most {unit.max_rows} count"
             if clamp:
                 rows += f", their {self.measure.sum_column} clamped to {clamp[0]}..{clamp[1]}"
-            return f"Each {unit.column} ({rows})", f"all rows of one {unit.column}", ""
+            # It may compute whose row it is; whether it does is not for a reader of the file to find out.
+            computed = ", as the query computes it" * (self.query is not None)
+            return f"Each {unit.column}{computed} ({rows})", f"all rows of one {unit.column}", ""
         if counted is not None:
             return (
                 f"Each counted person (one unit of column {counted}{table})",

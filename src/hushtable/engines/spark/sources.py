@@ -12,7 +12,9 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
+from hushtable.engines.naming import folded
 from hushtable.errors import BadData, HushtableError, shown
 
 if TYPE_CHECKING:
@@ -92,7 +94,8 @@ def _files(spark: SparkSession, roots: Sequence[Any]) -> DataFrame:
     formats = {_checked_format(example) for example in examples}
     if len(formats) > 1:
         raise BadData(f"the files are of several kinds: {', '.join(sorted(formats))}", _ONE_KIND)
-    reader = spark.read.format(formats.pop()).option("mergeSchema", "true")
+    kind = formats.pop()
+    reader = spark.read.format(kind).option("mergeSchema", "true")
     # Folders such as year=2024 are columns, from the first of them on.
     named = [re.search(r"/[^/=]+=[^/]*/", example) for example in examples]
     bases = {found.string[: found.start()] for found in named if found}
@@ -103,12 +106,22 @@ def _files(spark: SparkSession, roots: Sequence[Any]) -> DataFrame:
     else:
         hint = "Give one of them at a time, or the folder above."
         raise BadData("the paths do not have the same columns in the names of folders", hint)
+    escaped = [re.sub(r"([*?\[\]{}\\])", r"\\\1", path) for path in paths]
     before = spark.conf.get(_GUESSED)
     spark.conf.set(_GUESSED, "false")  # their values are text, as they are on one machine
     try:
-        return reader.load([re.sub(r"([*?\[\]{}\\])", r"\\\1", path) for path in paths])
+        frame = reader.load(escaped)
     finally:
         spark.conf.set(_GUESSED, before)
+    if any(named):  # whose values would take the place of the files' own
+        inside = spark.read.format(kind).options(mergeSchema="true", recursiveFileLookup="true").load(escaped)
+        own = set(map(folded, inside.columns))
+        folders = [name for each in examples for name in re.findall("/([^/=]+)=[^/]*(?=/)", each)]
+        for name in folders:
+            if folded(unquote(name)) in own:
+                fact = f"the files have a column {shown(name)}, and lie in a folder that names it too"
+                raise BadData(fact, "Rename the folder, or leave the column out of the files.")
+    return frame
 
 
 def _check_once(paths: Sequence[str]) -> None:
