@@ -477,8 +477,8 @@ class Draw:
         """Return a type that another file may have instead."""
         families = (
             (*stored.WHOLE, *stored.DECIMAL, *stored.FLOAT),
-            (*stored.WHOLE,),
-            (*stored.DECIMAL,),
+            (*stored.WHOLE, *[stored.WHOLE[3], stored.WHOLE[7]] * 4),  # of 64 bits, with a sign and without
+            stored.DECIMAL,
             stored.CLOCK,
             stored.INSTANT,
             stored.TEXT,
