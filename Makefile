@@ -100,7 +100,7 @@ endef
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo demo-laws test test-spark test-long test-spark-long java bench bench-spark paper lint format constraints clean
+.PHONY: help demo demo-laws test test-spark test-long test-spark-long java audit bench bench-spark paper lint format constraints clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -127,6 +127,9 @@ test-spark-long: java $(STAMP_SPARK)
 
 java:
 	@$(have_java) || { { $(say_no_java); } >&2; exit 1; }
+
+audit: $(STAMP) ## compute the privacy of all methods and structures on small tables, exactly (ARGS=haar selects)
+	@$(BIN)/python -m tests.audit $(ARGS)
 
 bench: $(STAMP) ## measure against the bars of the design and print the table (ARGS=noise selects)
 	@$(BIN)/python -m benchmarks $(ARGS)

@@ -6,17 +6,49 @@ the values as fields; no message carries a private count or row.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import wraps
+from reprlib import Repr
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from fractions import Fraction
+
+_LONG = 10_000  # characters; of a longer text only the start is looked at
+_START = Repr()  # of a list or a table: what a message has room for, whatever the rest holds
+_START.maxlevel, _START.maxother, _START.maxstring = 6, 200, 200
+_START.maxlist = _START.maxtuple = _START.maxdict = _START.maxset = 50
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
 
 
 def shown(value: object) -> str:
-    """Return the text of a public value, cut where it is long."""
-    text = repr(value)
-    return text if len(text) <= 80 else f"{text[:60]}... ({len(text)} characters)"
+    """Return the text of a public value on one line, cut where it is long.
+
+    Guarantee: a value of any size or depth costs no more than its start, and nothing in it reaches a terminal
+    but as printable text.
+
+    >>> shown("a\\x1b[2J")
+    "'a\\\\x1b[2J'"
+    """
+    if isinstance(value, str) and len(value) > _LONG:
+        return f"{repr(value[:60])[:60]}... ({len(value)} characters)"
+    try:
+        text = _START.repr(value) if isinstance(value, list | tuple | dict | set) else repr(value)
+    except (ValueError, RecursionError):  # Python writes whole numbers of up to 4,300 digits
+        return f"<{type(value).__name__} of thousands of digits>"
+    return printable(text) if len(text) <= 80 else f"{printable(text[:60])}... ({len(text)} characters)"
+
+
+def printable(text: str) -> str:
+    """Return text that changes nothing on a terminal but what it shows: one line, odd characters escaped.
+
+    >>> print(printable("north\\x1b[2J\\nsouth"), printable("söuth"))
+    north\\x1b[2J\\nsouth söuth
+    """
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)
 
 
 class HushtableError(Exception):
@@ -263,13 +295,66 @@ class BudgetExceeded(HushtableError):
     `hushtable ledger show` lists what was spent.
     """
 
-    def __init__(self, *, needed: Fraction, left: Fraction) -> None:
-        self.needed, self.left = needed, left
+    def __init__(self, *, needed: Fraction, left: Fraction, converted: str = "") -> None:
+        self.needed, self.left, self.converted = needed, left, converted
+        because = f" ({converted})" if converted else ""
         super().__init__(
-            f"this release costs epsilon={needed}, but only epsilon={left} is left.\n"
+            f"this release costs epsilon={needed}{because}, but only epsilon={left} is left.\n"
             "Lower `epsilon` or stop here: what is spent on these people stays spent.\n"
             "`hushtable ledger show` lists what was spent."
         )
+
+
+class LowMemory(HushtableError, MemoryError):
+    """There was too little memory. What NumPy, Arrow or DuckDB say of it is not repeated: it tells sizes.
+
+    Where a publication was under way, `state` says what was charged and whether there is an output.
+
+    >>> import hushtable as ht
+    >>> print(ht.LowMemory(state="Nothing was charged. No output was written."))
+    there was too little memory. Close other programs, or take a machine that has more.
+    Nothing was charged. No output was written.
+    """
+
+    READER = "Close other programs, or take a machine that has more."
+    OWNER = (
+        "Give more: --memory 4GB, or memory='4GB'; or close other programs, or take a machine that has more."
+    )
+
+    def __init__(self, hint: str = READER, state: str = "") -> None:
+        self.hint, self.state = hint, state
+        super().__init__(f"there was too little memory. {hint}" + f"\n{state}" * bool(state))
+
+
+def within_memory(call: Callable[_P, _T]) -> Callable[_P, _T]:
+    """Let a function say that there was too little memory in our words."""
+
+    @wraps(call)
+    def told(*args: _P.args, **kwargs: _P.kwargs) -> _T:
+        try:
+            return call(*args, **kwargs)
+        except HushtableError:
+            raise
+        except MemoryError:
+            pass
+        raise LowMemory  # here and not above, so that nothing leads to the first error
+
+    return told
+
+
+class Stopped(KeyboardInterrupt):
+    """A publication was stopped: what was charged, and whether there is an output.
+
+    It is a `KeyboardInterrupt`, so `except Exception` lets it pass.
+
+    >>> import hushtable as ht
+    >>> print(ht.Stopped("Nothing was charged. No output was written."))
+    stopped. Nothing was charged. No output was written.
+    """
+
+    def __init__(self, state: str) -> None:
+        self.state = state
+        super().__init__(f"stopped. {state}")
 
 
 class BadLedger(HushtableError, ValueError):
@@ -382,7 +467,7 @@ class UnreviewedDomain(HushtableError, ValueError):
     def __init__(self, title: str) -> None:
         self.title = title
         super().__init__(
-            f"the domain {title!r} is a draft: its file says reviewed = false, "
+            f"the domain {shown(title)} is a draft: its file says reviewed = false, "
             "so its values may be drawn from the data.\n"
             "Replace each value by a public fact (a code list, a legal range), "
             "then delete the line `reviewed = false`."

@@ -258,6 +258,30 @@ def test_a_domain_that_drops_every_row_is_no_success(folder: Path) -> None:
     assert run("check", "people.csv", "--domain", "commute.toml").exit_code == 0
 
 
+def test_records_that_cannot_be_read_are_told(folder: Path) -> None:
+    with (folder / "people.csv").open("a") as file:
+        file.write('4,18\n4,19\n4,20,"services\n')
+
+    done, as_json = run(*CHECK), run(*CHECK, "--format", "json")
+
+    assert (done.exit_code, as_json.exit_code) == (0, 0)
+    assert "records not read" in done.stdout
+    assert "1 with a quote that is not closed, or text after it; 2 with too many or too few" in done.stdout
+    assert "Publishing would run, without the rows that are dropped." in done.stdout
+    document = json.loads(as_json.stdout)
+    assert document["rows"]["read"] == 7
+    assert document["records_not_read"] == {"quotes": 1, "fields": 2, "keys": 0, "too_long": 0, "not_text": 0}
+
+
+def test_a_file_of_which_nothing_can_be_read_is_no_success(folder: Path) -> None:
+    (folder / "people.jsonl").write_text("[1]\n" * 3)
+
+    done = run("check", "people.jsonl", "--domain", "commute.toml")
+
+    assert done.exit_code == 1
+    assert "publish noise alone" in done.stdout
+
+
 def test_names_are_shown_without_control(folder: Path) -> None:
     (folder / "people.csv").write_text(ROWS.replace("note", "[red]\x1b[31mnote"))
 

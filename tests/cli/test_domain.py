@@ -134,19 +134,25 @@ def test_a_draft_goes_to_a_file_of_the_owner(folder: Path) -> None:
 def test_a_file_that_exists_is_kept(folder: Path) -> None:
     done = run("domain", "draft", "people.csv", "--output", "commute.toml")
 
-    assert done.exit_code == 2
+    assert done.exit_code == 1
     assert "--overwrite" in done.stderr
     assert (folder / "commute.toml").read_text() == DOMAIN
 
-    assert run("domain", "draft", "people.csv", "--output", "commute.toml", "--overwrite").exit_code == 0
-    assert not ht.Domain.load("commute.toml").reviewed
+    done = run("domain", "draft", "people.csv", "--output", "commute.toml", "--overwrite")
+    assert done.exit_code == 1
+    assert "not a draft that nobody has reviewed" in " ".join(done.stderr.split())
+    assert (folder / "commute.toml").read_text() == DOMAIN
+
+    assert run("domain", "draft", "people.csv", "--output", "draft.toml").exit_code == 0
+    assert run("domain", "draft", "people.csv", "--output", "draft.toml", "--overwrite").exit_code == 0
+    assert not ht.Domain.load("draft.toml").reviewed
 
 
 def test_a_folder_that_is_not_there_is_told() -> None:
     done = run("domain", "draft", "people.csv", "--output", "nowhere/people.toml")
 
-    assert done.exit_code == 2
-    assert "cannot write 'nowhere/people.toml': No such file or directory" in " ".join(done.stderr.split())
+    assert done.exit_code == 1
+    assert "nowhere/people.toml: its folder is not there" in " ".join(done.stderr.split())
 
 
 def test_a_draft_of_a_query_and_of_some_rows() -> None:

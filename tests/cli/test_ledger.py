@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from fractions import Fraction
 from pathlib import Path
 
@@ -20,16 +21,100 @@ def test_a_ledger_is_made() -> None:
     done = run(*CREATE)
 
     assert (done.exit_code, done.stderr) == (0, "")
-    assert done.stdout == "people.ledger: a budget of epsilon = 1 for commuters 2024.\n"
+    assert done.stdout == (
+        "people.ledger: a budget of epsilon = 1 for commuters 2024. "
+        "The first release says who one of them is.\n"
+    )
     ledger = ht.Ledger.open("people.ledger")
     assert ledger.epsilon == 1
     assert ledger.about == "commuters 2024"
 
 
+def test_a_ledger_is_made_for_a_unit() -> None:
+    done = run(*CREATE, "--unit", "person_id", "--bound", "row=12", "--bound", "a=b=1")
+
+    assert done.stdout == (
+        "people.ledger: a budget of epsilon = 1 for each person_id of commuters 2024.\n"
+        "Each person_id has at most 12 of row, as declared: such releases cost 12 times their epsilon.\n"
+        "Each person_id has at most 1 of a=b, as declared: such releases cost 1 times their epsilon.\n"
+        "That must be true of your data: nobody checks it.\n"
+    )
+    ledger = ht.Ledger.open("people.ledger")
+    assert (ledger.unit, ledger.bounds) == ("person_id", {"row": 12, "a=b": 1})
+
+
+PUBLISH = [
+    "publish", "people.csv", "--domain", "commute.toml", "--ledger", "people.ledger", "--quiet",
+    "--size", "10", "--epsilon", "0.05", "--output",
+]  # fmt: skip
+
+
+def test_a_release_for_another_unit_is_refused_before_a_row_is_read(folder: Path) -> None:
+    run(*CREATE, "--unit", "person_id")
+    (folder / "people.csv").write_text("no data")
+
+    done = run(*PUBLISH, "commute.parquet")
+
+    assert done.exit_code == 1
+    assert "protects each person_id, and this release each row" in done.stderr
+    assert "hushtable ledger declare FILE --bound row=K" in done.stderr
+    assert ht.Ledger.open("people.ledger").entries() == []
+    assert not (folder / "commute.parquet").exists()
+
+
+def test_a_declared_bound_is_paid(folder: Path) -> None:
+    run(*CREATE, "--unit", "person_id")
+    declared = run("ledger", "declare", "people.ledger", "--bound", "row=12")
+    assert declared.stdout.endswith(
+        "12 times their epsilon.\nThat must be true of your data: nobody checks it.\n"
+    )
+
+    assert run(*PUBLISH, "commute.parquet").exit_code == 0
+
+    (entry,) = ht.Ledger.open("people.ledger").entries()
+    assert (entry.name, entry.unit, entry.most) == ("commute.parquet", "row", 12)
+    assert entry.epsilon == Fraction(6, 10)
+    shown = run(*SHOW, width=300).stdout
+    assert "It protects each person_id. Currency: pure epsilon." in shown
+    assert "Each person_id has at most 12 of row, as declared" in shown
+    assert "(for each row, times 12)" in shown
+
+
+@pytest.mark.parametrize("bound", ["row", "row=", "=12", "row=x", "row=-1", "row=1.5"])
+def test_a_bound_is_a_name_and_a_number(bound: str, folder: Path) -> None:
+    done = run(*CREATE, "--unit", "person_id", "--bound", bound)
+
+    assert done.exit_code == 2
+    assert "is no bound. Write it as row=12." in done.stderr
+    assert not (folder / "people.ledger").exists()
+
+
+def test_a_ledger_of_version_1_is_shown_and_upgraded(folder: Path) -> None:
+    golden = Path(__file__).parents[1] / "ledger" / "golden" / "version-1.ledger"
+    shutil.copy(golden, folder / "people.ledger")
+
+    shown = run(*SHOW, width=300).stdout
+    refused = run(*PUBLISH, "commute.parquet")
+    done = run("ledger", "upgrade", "people.ledger", "--unit", "row")
+
+    assert "Its unit is not stated. Before it is charged again, give: hushtable ledger upgrade" in shown
+    assert refused.exit_code == 1
+    assert "`hushtable ledger upgrade FILE --unit NAME`" in refused.stderr
+    assert done.stdout.startswith("people.ledger: version 2, protects each row. epsilon 1300000")
+    assert run(*PUBLISH, "commute.parquet").exit_code == 0
+    assert len(ht.Ledger.open("people.ledger").entries()) == 4
+    again = run("ledger", "upgrade", "people.ledger", "--unit", "person_id")
+    assert (again.exit_code, ht.Ledger.open("people.ledger").unit) == (1, "row")
+
+
 def test_an_empty_ledger() -> None:
     run(*CREATE)
 
-    assert run(*SHOW).stdout == "commuters 2024\nepsilon 0 of 1 is spent, 1 is left.\n"
+    assert run(*SHOW).stdout == (
+        "commuters 2024\n"
+        "Its unit is not stated yet: the first release says who one of them is. Currency: pure epsilon.\n"
+        "epsilon 0 of 1 is spent, 1 is left.\n"
+    )
 
 
 def test_what_was_published_is_there_at_80_columns() -> None:
@@ -45,8 +130,9 @@ def test_what_was_published_is_there_at_80_columns() -> None:
         "commute.parquet: Commuters, filter-priority of 10,000 rows",
         "one.parquet: Commuters, filter-priority of 1 row",
     ]
-    about, summed, _, header, line, *rows = [text.rstrip() for text in done.stdout.splitlines()]
+    about, unit, summed, _, header, line, *rows = [text.rstrip() for text in done.stdout.splitlines()]
     assert about == "commuters 2024"
+    assert unit == "It protects each row. Currency: pure epsilon."
     assert summed == "epsilon 13/30 (about 0.433) of 1 is spent, 17/30 (about 0.567) is left."
     assert header.split() == ["no.", "when", "(UTC)", "epsilon", "state", "what", "digest"]
     assert set(line) == {"─"}
@@ -93,6 +179,7 @@ def test_long_fractions_and_texts_fit() -> None:
         ["ledger", "create", "people.ledger", "--about", "people"],
         ["ledger", "create", "--epsilon", "1", "--about", "people"],
         ["ledger", "forget", "people.ledger"],
+        ["ledger", "upgrade", "people.ledger"],
         [*SHOW, "again"],
     ],
 )

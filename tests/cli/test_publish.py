@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
 import subprocess
 from fractions import Fraction
 from pathlib import Path
@@ -356,11 +357,15 @@ def test_the_other_examples_run(folder: Path) -> None:
     run(*DONE[:-1], "commute.parquet", "--size", "50", "--no-ledger")
     lines = [
         *examples("ledger", "create"),
+        *examples("ledger", "declare"),
+        *examples("ledger", "upgrade"),
         *examples("ledger", "show"),
         *(line for command in ("show", "thin", "export") for line in examples(command)),
     ]
 
-    assert len(lines) == 5
+    shutil.copy(Path(__file__).parents[1] / "ledger" / "golden" / "version-1.ledger", folder / "old.ledger")
+
+    assert len(lines) == 8
     for line in lines:
         run_line(line)
     made = {path.name for path in folder.iterdir()}

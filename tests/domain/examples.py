@@ -98,6 +98,12 @@ def times(draw: st.DrawFn) -> Times:
 kinds: st.SearchStrategy[Kind] = st.one_of(integers(), categories(), bins(), edges(), times())
 
 
+def lines(*, min_size: int = 0, max_size: int | None = None) -> st.SearchStrategy[str]:
+    """Texts that a title may be: of one line, all of it printable."""
+    letters = st.characters(categories=["L", "M", "N", "P", "S"], include_characters=" ")
+    return st.text(letters, min_size=min_size, max_size=max_size)
+
+
 @st.composite
 def attributes(draw: st.DrawFn, name: str = "x") -> Attribute:
     values = draw(kinds)

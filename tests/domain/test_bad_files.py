@@ -412,7 +412,7 @@ def test_a_folder_is_no_category_file(tmp_path: Path, ending: str) -> None:
     (tmp_path / f"c.{ending}").mkdir()
 
     message = str(complaint(tmp_path, f'{X}categories = {{ file = "c.{ending}" }}'))
-    assert f"the file 'c.{ending}' cannot be read" in message
+    assert f"'c.{ending}' is a folder, a pipe or a device, not a file" in message
 
 
 def test_a_domain_file_that_is_not_there(tmp_path: Path) -> None:

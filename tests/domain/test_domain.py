@@ -194,7 +194,7 @@ def test_loading_does_not_need_pyarrow(tmp_path: Path) -> None:
 def domains(draw: st.DrawFn) -> ht.Domain:
     attributes = [draw(examples.attributes(name=f"x{i}")) for i in range(draw(st.integers(1, 5)))]
     return ht.Domain(
-        attributes=tuple(attributes), title=draw(st.text(max_size=5)), reviewed=draw(st.booleans())
+        attributes=tuple(attributes), title=draw(examples.lines(max_size=5)), reviewed=draw(st.booleans())
     )
 
 
@@ -317,3 +317,56 @@ def test_dates_decode_as_dates(tmp_path: Path) -> None:
     assert table.to_pylist() == [
         {"home": 7, "sector": "unknown", "age": 95, "income": 0.5, "when": date(2024, 2, 29)}
     ]
+
+
+@pytest.mark.parametrize("title", ["a\nb", "a\x1b[2J", "a\u202eb", "a\u2028b", "\x00", "x" * 10_001])
+def test_a_title_is_one_line_of_printable_text(title: str, tmp_path: Path) -> None:
+    with pytest.raises(ht.BadDomain, match="is not a line of text") as caught:
+        load(
+            tmp_path,
+            f'title = {json.dumps(title)}\n[[attribute]]\nname = "x"\nintegers = {{ low = 0, high = 1 }}',
+        )
+
+    assert str(caught.value).removeprefix(str(tmp_path)).isprintable()
+
+
+@pytest.mark.parametrize(
+    ("attribute", "message"),
+    [
+        ({"name": "x" * 1001, "integers": {"low": 0, "high": 1}}, "has 1,001 characters"),
+        ({"name": "x", "column": "y" * 1001, "integers": {"low": 0, "high": 1}}, "has 1,001 characters"),
+        ({"name": "x", "categories": ["a", "b" * 1001]}, "categories hold .* a text of 1,001 characters"),
+        ({"name": "x", "categories": {"values": ["a"], "labels": ["b" * 1001]}}, "labels hold"),
+        ({"name": "x", "bins": {"edges": list(range(100_001))}}, "100,001 edges, and 100,000 are allowed"),
+    ],
+)
+def test_longer_texts_and_lists_than_a_release_may_hold(attribute: dict[str, object], message: str) -> None:
+    with pytest.raises(ht.BadDomain, match=message):
+        ht.Domain.from_dict({"attribute": [attribute]})
+
+
+def test_as_many_attributes_as_a_release_may_have_take_no_time() -> None:
+    tables = [{"name": f"a{place}", "integers": {"low": 0, "high": place % 2}} for place in range(10_001)]
+    with pytest.raises(ht.BadDomain, match="there are 10,001 attributes, and 10,000 are allowed"):
+        ht.Domain.from_dict({"attribute": tables})
+    start = process_time()
+    domain = ht.Domain.from_dict({"attribute": tables[:-1]})
+
+    assert domain.cells_total == 2**5000
+    assert process_time() - start < 3
+
+
+def test_a_domain_that_no_footer_has_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    described = {"attribute": [{"name": "x", "categories": ["a" * 500, "b" * 500]}]}
+    assert ht.Domain.from_dict(described).attributes[0].described > 1000
+    monkeypatch.setattr("hushtable.domain.domain.LARGEST_DOMAIN", 201_000)
+
+    with pytest.raises(ht.BadDomain, match="characters to describe"):
+        ht.Domain.from_dict(described)
+
+
+@given(attribute=examples.attributes("\N{GREEK SMALL LETTER ALPHA}"))
+def test_the_bound_on_a_description_is_one(attribute: Attribute) -> None:
+    (table,) = ht.Domain(attributes=(attribute,)).to_dict()["attribute"]
+
+    assert len(json.dumps(table)) <= attribute.described

@@ -17,8 +17,8 @@ class Ended(NamedTuple):
     err: str
 
 
-def interrupted(program: str) -> Ended:
-    """Run Python text until it says "running" on standard error, then send it SIGINT."""
+def interrupted(program: str, number: int = signal.SIGINT) -> Ended:
+    """Run Python text until it says "running" on standard error, then send it SIGINT, or another signal."""
     process = subprocess.Popen(
         [sys.executable, "-c", program],
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # of a background job it is ignored
@@ -30,7 +30,7 @@ def interrupted(program: str) -> Ended:
         assert process.stderr is not None
         assert process.stderr.readline() == "running\n"
         time.sleep(0.3)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         out, err = process.communicate(timeout=60)
     finally:
         process.kill()

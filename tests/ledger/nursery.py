@@ -1,17 +1,21 @@
 """Starts publishers: a real process each, in a few milliseconds, forked from one that has no threads.
 
 It reads lines `task<tab>ledger<tab>report` and answers each with the process id of the child that does the
-task. The child appends to the file `report` what it was told, as it was told.
+task. The child appends to the file `report` what it was told, as it was told. A task may end in a number: the
+child then kills itself at that statement of SQLite.
 """
 
 import os
 import signal
-import sqlite3  # noqa: F401 - loaded once, before the forks
+import sqlite3
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 
 from hushtable.errors import BadLedger, BudgetExceeded
+from hushtable.ledger import storage
 from hushtable.ledger.ledger import Ledger
 
 Tell = Callable[[str], None]
@@ -44,7 +48,30 @@ def charge_without_end(path: Path, tell: Tell) -> None:
         tell(f"finished {number}")
 
 
-TASKS = {task.__name__: task for task in (create, charge_a_fifth, charge_without_end)}
+def upgrade(path: Path, tell: Tell) -> None:
+    Ledger.upgrade(path, unit="person_id")
+    tell("upgraded")
+
+
+def die_at(step: int) -> None:
+    """Let this process kill itself at the n-th statement of SQLite, with what is half done on the disk."""
+    steps, connected = count(), storage._connected
+
+    def note(_: str) -> None:
+        if next(steps) == step:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    @contextmanager
+    def watched(path: Path) -> Iterator[sqlite3.Connection]:
+        with connected(path) as connection:
+            connection.execute("PRAGMA cache_size = 1")
+            connection.set_trace_callback(note)
+            yield connection
+
+    storage._connected = watched
+
+
+TASKS = {task.__name__: task for task in (create, charge_a_fifth, charge_without_end, upgrade)}
 
 
 def main() -> None:
@@ -59,7 +86,10 @@ def main() -> None:
                 os.write(handle, f"{text}\n".encode())
 
             try:
-                TASKS[task](Path(path), tell)
+                name, _, step = task.partition(" ")
+                if step:
+                    die_at(int(step))
+                TASKS[name](Path(path), tell)
             except BaseException as error:
                 tell(f"unexpected {error!r}")
             finally:

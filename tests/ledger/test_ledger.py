@@ -6,20 +6,17 @@ import os
 import pickle
 import random
 import shutil
-import signal
 import sqlite3
 import stat
-import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
-from itertools import count
 from pathlib import Path
 from threading import Barrier
 from typing import Any
@@ -34,43 +31,10 @@ from hushtable.errors import BadLedger, BadNumber, BudgetExceeded
 from hushtable.ledger import storage
 from hushtable.ledger.ledger import Ledger
 from tests.harness.statistics import tries
+from tests.ledger.books import Nursery, by_hand, files_beside, refused
 
 ROUNDS = 40  # of one to three kills each
 NOBODY = 65534
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "commuters.ledger"
-
-
-@pytest.fixture
-def ledger(path: Path) -> Ledger:
-    return Ledger.create(path, epsilon=1, about="commuters 2024")
-
-
-@contextmanager
-def by_hand(path: Path) -> Iterator[sqlite3.Connection]:
-    """Open the file as its owner could, without us."""
-    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        yield connection
-
-
-@contextmanager
-def refused(fact: str, hint: str) -> Iterator[None]:
-    """Expect a `BadLedger` that says the fact and what to do, and suggests no second ledger."""
-    with pytest.raises(BadLedger) as caught:
-        yield
-    assert fact in caught.value.fact
-    assert hint in caught.value.hint
-    assert not any(
-        word in str(caught.value).lower() for word in ("another ledger", "new ledger", "second ledger")
-    )
-
-
-def files_beside(path: Path) -> list[str]:
-    """What lies in the ledger's folder beside it, but for reports of the nursery."""
-    return sorted(name for name in os.listdir(path.parent) if name not in (path.name, "reports"))
 
 
 # What it says
@@ -298,8 +262,11 @@ def test_a_look_ahead_charges_nothing(path: Path, ledger: Ledger) -> None:
         "DELETE FROM budget",
         "UPDATE budget SET epsilon = '2/1'",
         "UPDATE budget SET about = 'others'",
-        "INSERT INTO budget VALUES ('people', '2/1')",
-        "INSERT OR REPLACE INTO budget (rowid, about, epsilon) VALUES (1, 'people', '2/1')",
+        "UPDATE budget SET unit = 'person_id'",
+        "UPDATE budget SET unit = NULL",
+        "UPDATE budget SET currency = 'zcdp', epsilon = NULL, rho = '1/1'",
+        "INSERT INTO budget VALUES ('people', 'row', 'pure', '2/1', NULL, NULL)",
+        "INSERT OR REPLACE INTO budget (rowid, about, currency, epsilon) VALUES (1, 'people', 'pure', '2/1')",
         "UPDATE entries SET epsilon = '1/100' WHERE number = 1",
         "UPDATE entries SET epsilon = '1/100', digest = 'x' WHERE number = 2",
         "UPDATE entries SET what = 'x', digest = 'x' WHERE number = 2",
@@ -309,20 +276,38 @@ def test_a_look_ahead_charges_nothing(path: Path, ledger: Ledger) -> None:
         "UPDATE entries SET digest = 'y' WHERE number = 1",
         "UPDATE entries SET digest = NULL WHERE number = 1",
         "UPDATE entries SET digest = NULL WHERE number = 2",
-        "INSERT OR REPLACE INTO entries VALUES (1, 'x', 'x', '1/100', NULL)",
-        "INSERT INTO entries VALUES (4, 'x', 'x', '1/100', NULL)",
-        "INSERT INTO entries VALUES (0, 'x', 'x', '1/100', NULL)",
-        "INSERT INTO entries VALUES (3, 'x', 'x', '1/100', 'x')",
+        "INSERT INTO entries VALUES (3, 'x', NULL, 'x', 'person_id', 1, NULL, '1/100', NULL, NULL, NULL)",
+        "INSERT INTO entries VALUES (3, 'x', NULL, 'x', NULL, 1, NULL, '1/100', NULL, NULL, NULL)",
+        "INSERT INTO entries VALUES (3, 'x', NULL, 'x', 'row', 2, NULL, '1/100', NULL, NULL, NULL)",
+        "INSERT INTO entries VALUES (3, 'x', NULL, 'x', 'visit', 3, NULL, '1/100', NULL, NULL, NULL)",
+        "INSERT INTO entries VALUES (3, 'x', NULL, 'x', 'row', 1, NULL, '1/100', '1/100', NULL, NULL)",
+        "INSERT INTO entries VALUES (3, 'x', NULL, 'x', 'row', 1, NULL, NULL, NULL, '1/100', NULL)",
+        "UPDATE entries SET unit = 'visit', digest = 'x' WHERE number = 2",
+        "UPDATE entries SET most = 4, digest = 'x' WHERE number = 2",
+        "UPDATE entries SET name = 'x', digest = 'x' WHERE number = 2",
+        "UPDATE entries SET guarantee = 'x', digest = 'x' WHERE number = 2",
+        "UPDATE bounds SET most = 1",
+        "DELETE FROM bounds",
+        "INSERT INTO bounds VALUES (2, 'x', 'visit', 1)",
+        "INSERT INTO bounds VALUES (2, 'x', 'row', 1)",
+        "INSERT INTO bounds VALUES (2, 'x', 'trip', 0)",
+        "INSERT OR REPLACE INTO bounds VALUES (1, 'x', 'visit', 1)",
+        "REPLACE INTO entries VALUES (1, 'x', NULL, 'x', 'row', 1, NULL, '1/100', NULL, NULL, NULL)",
+        "INSERT INTO entries VALUES (4, 'x', NULL, 'x', 'row', 1, NULL, '1/100', NULL, NULL, NULL)",
+        "INSERT INTO entries VALUES (0, 'x', NULL, 'x', 'row', 1, NULL, '1/100', NULL, NULL, NULL)",
+        "INSERT INTO entries VALUES (3, 'x', NULL, 'x', 'row', 1, NULL, '1/100', NULL, NULL, 'x')",
     ],
 )
 def test_a_slip_of_the_hand_changes_nothing(statement: str, path: Path, ledger: Ledger) -> None:
     ledger.finish(ledger.charge("1/2", what="first"), digest="x")
     ledger.charge("1/3", what="second")
+    ledger.declare("visit", most=4)
     entries = ledger.entries()
 
     with by_hand(path) as connection, pytest.raises(sqlite3.IntegrityError):
         connection.execute(statement)
     assert (ledger.entries(), ledger.left, ledger.about) == (entries, Fraction(1, 6), "commuters 2024")
+    assert (ledger.unit, ledger.bounds) == ("row", {"visit": 4})
 
 
 WEAK_TRIGGER = "CREATE TRIGGER entries_are_kept BEFORE DELETE ON entries BEGIN SELECT 1; END"
@@ -347,6 +332,15 @@ def without_triggers(statement: str) -> list[str]:
         (without_triggers("DELETE FROM entries WHERE number = 1"), "lacks rows"),
         (without_triggers("DELETE FROM budget"), "lacks rows"),
         (without_triggers("UPDATE budget SET epsilon = '1/10'"), "cost more than its budget"),
+        (without_triggers("UPDATE budget SET unit = NULL"), "another unit"),
+        (without_triggers("UPDATE budget SET unit = 'person_id'"), "another unit"),
+        (without_triggers("UPDATE budget SET unit = char(27)"), "cannot be read"),
+        (without_triggers("UPDATE budget SET unit = x'ff'"), "cannot be read"),
+        (without_triggers("UPDATE entries SET unit = 'person_id'"), "another unit"),
+        (without_triggers("UPDATE entries SET most = 2"), "another unit"),
+        (without_triggers("UPDATE entries SET delta = '1/2'"), "currency"),
+        (without_triggers("INSERT INTO bounds VALUES (1, 'x', 'visit', 'many')"), "another unit"),
+        (without_triggers("INSERT INTO bounds VALUES (2, 'x', 'visit', 2)"), "lacks rows"),
         (without_triggers("UPDATE entries SET epsilon = '0.1'"), "cannot be read"),
         (without_triggers("UPDATE entries SET epsilon = '-1/3'"), "cannot be read"),
         (without_triggers("UPDATE entries SET epsilon = '1/0'"), "cannot be read"),
@@ -391,9 +385,9 @@ def test_a_newer_version_is_refused(path: Path, ledger: Ledger) -> None:
     with by_hand(path) as connection:
         connection.execute(f"PRAGMA user_version = {storage.VERSION + 1}")
 
-    with refused("has version 2; this hushtable knows version 1", "Install the newer hushtable"):
+    with refused("has version 3; this hushtable knows version 2", "Install the newer hushtable"):
         Ledger.open(path)
-    with refused("has version 2", "Install the newer hushtable"):
+    with refused("has version 3", "Install the newer hushtable"):
         ledger.charge("1/2", what="a release")
 
 
@@ -488,7 +482,9 @@ def test_a_new_ledger_is_private_and_alone(path: Path) -> None:
     assert files_beside(path) == []
     with by_hand(path) as connection:
         assert connection.execute("PRAGMA application_id").fetchall() == [(0x68757368,)]
-        assert connection.execute("SELECT * FROM budget").fetchall() == [("people", "1/3")]
+        assert connection.execute("SELECT * FROM budget").fetchall() == [
+            ("people", None, "pure", "1/3", None, None)
+        ]
 
 
 def test_an_existing_file_is_never_replaced(path: Path, ledger: Ledger) -> None:
@@ -535,7 +531,7 @@ def test_a_crash_while_making_it_leaves_no_ledger(path: Path, monkeypatch: pytes
     def crash(*_: object) -> None:
         raise KeyboardInterrupt
 
-    for step in ("_fill", "os.link"):
+    for step in ("_make", "os.link"):
         with monkeypatch.context() as patch:
             patch.setattr(f"hushtable.ledger.storage.{step}", crash)
             with pytest.raises(KeyboardInterrupt):
@@ -663,55 +659,6 @@ def test_threads_cannot_overspend_together(path: Path, ledger: Ledger) -> None:
 
     assert sorted(number for number in numbers if number) == [1, 2, 3, 4, 5]
     assert ledger.left == 0
-
-
-class Nursery:
-    """Starts publishers, each a process of its own."""
-
-    def __init__(self, process: subprocess.Popen[str], reports: Path) -> None:
-        self.process, self.reports, self.numbers = process, reports, count()
-        self.children = set[int]()
-
-    def start(self, task: str, path: Path) -> tuple[int, Path]:
-        """Start a process, and return its id and the file of what it was told."""
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        report = self.reports / str(next(self.numbers))
-        report.touch()
-        self.process.stdin.write(f"{task}\t{path}\t{report}\n")
-        self.process.stdin.flush()
-        child = int(self.process.stdout.readline())
-        self.children.add(child)
-        return child, report
-
-    def kill(self, child: int) -> None:
-        """Kill a process, unless it has ended, and wait until it is gone."""
-        with suppress(ProcessLookupError):
-            os.kill(child, signal.SIGKILL)
-        self.wait(child)
-
-    def wait(self, child: int) -> None:
-        """Wait until a process is gone."""
-        for _ in range(60_000):
-            try:
-                os.kill(child, 0)
-            except ProcessLookupError:
-                self.children.discard(child)
-                return
-            time.sleep(0.001)
-        pytest.fail("a publisher did not end within a minute")
-
-
-@pytest.fixture
-def nursery(tmp_path: Path) -> Iterator[Nursery]:
-    reports = tmp_path / "reports"
-    reports.mkdir()
-    command = [sys.executable, str(Path(__file__).with_name("nursery.py"))]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        nursery = Nursery(process, reports)
-        yield nursery
-        for child in tuple(nursery.children):
-            nursery.kill(child)
 
 
 def test_processes_cannot_overspend_together(path: Path, ledger: Ledger, nursery: Nursery) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import ceil, floor
+from unittest.mock import patch
 
 import pytest
 from hypothesis import assume, given
@@ -13,6 +14,7 @@ from hushtable.errors import BadNumber
 from hushtable.exact.balls import nearest_float
 from hushtable.exact.laws import TwoSidedGeometric, at_rate
 from hushtable.exact.powers import RationalPowers
+from hushtable.methods import acceptance
 from hushtable.methods.acceptance import Acceptance, Band
 
 bases = st.fractions(min_value=Fraction(1, 20), max_value=Fraction(19, 20), max_denominator=30)
@@ -214,3 +216,21 @@ def test_laws_hold_together_at_the_edges(rate: str, cutoff: str | None, threshol
     assert 0 <= log_free < 1
     assert rule.lowest <= mean < rule.lowest + 3 / float(g) + 2
     assert 0 < variance < 4 * (1 + 1 / float(g)) ** 2
+
+
+@given(
+    rule=rules | st.builds(Acceptance, cutoff=st.integers(1, 4), edge_chance=st.just(Fraction(1, 3))),
+    a=bases,
+    most=st.integers(1, 6),
+)
+def test_rules_see_counts_as_they_are_published(rule: Acceptance, a: Fraction, most: int) -> None:
+    """Saturated: an empty cell, whose noise is drawn given that it passed, and an occupied one must agree."""
+    assume(rule.lowest <= most)
+    noise = TwoSidedGeometric(RationalPowers(a))
+    with patch.object(acceptance, "LARGEST_NOISY", most):
+        beyond = noise.cdf(-most) * (rule.chance(most) + rule.chance(-most))
+        within = sum(noise.mass(x) * rule.chance(x) for x in range(1 - most, most))
+
+        assert rule.chance(most + 1) == rule.chance(10**30) == rule.chance(most)
+        assert rule.pass_probability(RationalPowers(a)) == within + beyond
+        assert rule.magnitude(RationalPowers(a)).tail(most) == beyond / (within + beyond)

@@ -447,8 +447,14 @@ def test_a_file_is_replaced_only_if_asked(tmp_path: Path) -> None:
 
     with pytest.raises(BadOutput, match="--overwrite"):
         save(figure, path, overwrite=False)
-    assert path.read_text() == "mine"
-    save(figure, path, overwrite=True)
+    for name in ("a.svg", "a.png", "a.pdf"):
+        (tmp_path / name).write_text("mine")
+        with pytest.raises(BadOutput, match="what is there is not a picture by hushtable"):
+            save(figure, tmp_path / name, overwrite=True)
+        assert (tmp_path / name).read_text() == "mine"
+        (tmp_path / name).unlink()
+        save(figure, tmp_path / name, overwrite=False)
+        save(figure, tmp_path / name, overwrite=True)
     assert path.read_text().startswith("<?xml")
     with pytest.raises(BadOutput, match=r"ends in \.png, \.svg, \.pdf"):
         save(figure, tmp_path / "a.jpg", overwrite=False)

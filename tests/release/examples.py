@@ -43,7 +43,7 @@ from hushtable.structures.settings import (
     ProductDyadic,
     Tree,
 )
-from tests.domain.examples import attributes
+from tests.domain.examples import attributes, lines
 
 METHODS: list[Method] = [
     Everything(),
@@ -62,7 +62,7 @@ MEASURES = [
     Measure(count_column="S000"),
     Measure(sum_column="amount", clamp=(-5, 100)),
     Measure(unit=Unit("person_id", max_rows=3)),
-    Measure(sum_column="amount", clamp=(0, 1 << 40), unit=Unit("person_id", max_rows=1 << 40)),
+    Measure(sum_column="amount", clamp=(0, 1 << 5), unit=Unit("person_id", max_rows=1 << 4)),
 ]
 PLAN = Assumption(
     rule="plan-1", assumed="as in söuth", size=1000, counts=(1.0, 20.0, 300.0), cells=(5e3, 1 / 3, 1e200)
@@ -264,6 +264,8 @@ names = st.text(min_size=1, max_size=8).filter(
     lambda name: name.isprintable() and name.lower() not in ("count", "weight", "level")
 )
 
+sql = st.lists(lines(), max_size=3).map("\n\t".join)
+
 
 @st.composite
 def _settings(draw: st.DrawFn) -> dict[str, Any]:
@@ -272,13 +274,13 @@ def _settings(draw: st.DrawFn) -> dict[str, Any]:
     return {
         "measure": draw(st.sampled_from(MEASURES)),
         "rows_are_units": draw(st.booleans()),
-        "where": draw(st.none() | st.text()),
-        "query": draw(st.none() | st.text()),
-        "epsilon": draw(st.fractions(Fraction(1, 10**6), 100)),
-        "rule": draw(st.none() | st.text()),
+        "where": draw(st.none() | sql),
+        "query": draw(st.none() | sql),
+        "epsilon": draw(st.fractions(Fraction(1, 10**4), 100)),
+        "rule": draw(st.none() | lines()),
         "cutoff": draw(number),
         "threshold": draw(number),
-        "version": draw(st.text(max_size=9)),
+        "version": draw(lines(max_size=9)),
     }
 
 
@@ -288,8 +290,8 @@ def plans(draw: st.DrawFn) -> Assumption:
     counts = sorted(draw(st.sets(st.floats(1, 1e15), min_size=1, max_size=5)))
     number = st.floats(0, 1e300, exclude_min=True)
     return Assumption(
-        rule=draw(st.text(min_size=1, max_size=9)),
-        assumed=draw(st.text(min_size=1)),
+        rule=draw(lines(min_size=1, max_size=9)),
+        assumed=draw(lines(min_size=1)),
         size=draw(st.integers(1, 10**9)),
         counts=tuple(counts),
         cells=tuple(draw(st.lists(number, min_size=len(counts), max_size=len(counts)))),
@@ -300,7 +302,7 @@ def plans(draw: st.DrawFn) -> Assumption:
 def random_terms(draw: st.DrawFn) -> Terms:
     """Return any terms of cells, over a domain of one to four attributes of any kind."""
     chosen = draw(st.lists(names, min_size=1, max_size=4, unique=True))
-    domain = Domain(attributes=tuple(draw(attributes(name)) for name in chosen), title=draw(st.text()))
+    domain = Domain(attributes=tuple(draw(attributes(name)) for name in chosen), title=draw(lines()))
     said = draw(_settings())
     share = draw(st.sampled_from([Fraction(0), Fraction(1, 50), Fraction(1, 3)]))
     return terms(
@@ -317,7 +319,7 @@ def random_terms(draw: st.DrawFn) -> Terms:
 def random_tree_terms(draw: st.DrawFn) -> Terms:
     """Return any terms of a tree, over a domain of one to three attributes of any kind."""
     chosen = draw(st.lists(names, min_size=1, max_size=3, unique=True))
-    domain = Domain(attributes=tuple(draw(attributes(name)) for name in chosen), title=draw(st.text()))
+    domain = Domain(attributes=tuple(draw(attributes(name)) for name in chosen), title=draw(lines()))
     order = draw(st.none() | st.permutations(chosen).map(lambda all_names: all_names[:2]))
     branching = draw(st.sampled_from([2, 16, 1024]))
     kinds: list[Hierarchy] = [
@@ -339,7 +341,7 @@ def random_cube_terms(draw: st.DrawFn) -> Terms:
     """Return any terms of a data cube, over a domain of one to four attributes of any kind."""
     chosen = draw(st.lists(names.filter(lambda name: name.lower() != "marginal"), min_size=1, max_size=4))
     assume(len(set(chosen)) == len(chosen))
-    domain = Domain(attributes=tuple(draw(attributes(name)) for name in chosen), title=draw(st.text()))
+    domain = Domain(attributes=tuple(draw(attributes(name)) for name in chosen), title=draw(lines()))
     sets = [each for size in range(1, len(chosen) + 1) for each in combinations(chosen, size)]
     named = draw(st.lists(st.sampled_from(sets), min_size=1, max_size=4, unique=True))
     weights = st.lists(st.fractions(Fraction(1, 99), 99), min_size=len(named), max_size=len(named))
@@ -355,7 +357,7 @@ def random_cube_terms(draw: st.DrawFn) -> Terms:
     parts = [
         Part(
             method=draw(st.sampled_from(METHODS)),
-            rule=draw(st.none() | st.text()),
+            rule=draw(st.none() | lines()),
             cutoff=draw(number),
             threshold=draw(number),
         )

@@ -21,6 +21,7 @@ from hushtable.release.layout import rows_of, schema_of
 from hushtable.structures.settings import Dyadic, ProductDyadic
 from tests.harness.statistics import LONG, tries
 from tests.release.examples import all_nodes, people, terms, tree_terms, write
+from tests.release.forging import rewritten
 
 
 @pytest.fixture(scope="module", params=["people", "trips"])
@@ -92,16 +93,6 @@ def test_a_forged_checksum_gives_values_or_one_error(data: st.DataObject, whole:
             read_all(path)
         except BadRelease:
             pass
-
-
-def rewritten(path: Path, table: pa.Table, entries: dict[str, str]) -> Path:
-    """Write a file with checksums that hold, whatever else is in it."""
-    with path.open("w+b") as file:
-        with pq.ParquetWriter(file, table.schema, store_schema=False) as writer:
-            writer.write_table(table)
-            writer.add_key_value_metadata(entries | {checksum.KEY: checksum.BLANK})
-        checksum.fill(file)
-    return path
 
 
 def test_columns_of_another_domain_are_refused(tmp_path: Path) -> None:

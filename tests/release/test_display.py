@@ -128,7 +128,8 @@ def test_in_a_notebook(tmp_path: Path) -> None:
 
 
 def test_a_notebook_shows_the_first_rows_only(tmp_path: Path) -> None:
-    made = terms(Domain(attributes=(Attribute(name="a", values=Integers(low=0, high=9999)),)))
+    numbers = Domain(attributes=(Attribute(name="a", values=Integers(low=0, high=9999)),))
+    made = terms(numbers, method=ht.FilterPriority(cutoff=20, size=2000))
     many = np.arange(2000)
     write(tmp_path / "x.parquet", made, rows(made, many.reshape(-1, 1), many))
     release = ht.open(tmp_path / "x.parquet")

@@ -252,8 +252,12 @@ def test_a_file_is_replaced_only_if_asked(tmp_path: Path) -> None:
 
     with pytest.raises(ht.BadOutput, match="overwrite"):
         exported(release, ".csv")
+    with pytest.raises(ht.BadOutput, match="what is there is not an export of a release as csv"):
+        exported(release, ".csv", overwrite=True)
     assert path.read_text() == "mine"
 
+    path.unlink()
+    exported(release, ".csv")
     exported(release, ".csv", overwrite=True)
     assert path.read_text(encoding="utf-8").startswith('"region"')
 

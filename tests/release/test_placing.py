@@ -28,8 +28,12 @@ def test_a_file_is_not_overwritten_unless_asked(tmp_path: Path) -> None:
     path.write_text("mine")
     with pytest.raises(BadOutput, match=r"x\.parquet: there is a file of this name already\. .*overwrite"):
         write(path, *people())
+    with pytest.raises(BadOutput, match=r"x\.parquet: what is there is not a release\. .*remove it yourself"):
+        write(path, *people(), overwrite=True)
     assert path.read_text() == "mine"
 
+    path.unlink()
+    write(path, *people())
     write(path, *people(), overwrite=True)
     assert len(ht.open(path)) == 4
     assert list(tmp_path.iterdir()) == [path]
@@ -53,11 +57,11 @@ def test_a_file_that_appears_meanwhile_is_not_overwritten(tmp_path: Path) -> Non
 def test_a_dangling_link_is_not_followed(tmp_path: Path) -> None:
     path = tmp_path / "x.parquet"
     path.symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(BadOutput, match="already"):
-        write(path, *people())
-    write(path, *people(), overwrite=True)
+    for overwrite, message in ((False, "already"), (True, "it is a link")):
+        with pytest.raises(BadOutput, match=message):
+            write(path, *people(), overwrite=overwrite)
 
-    assert not path.is_symlink()
+    assert path.is_symlink()
     assert not (tmp_path / "elsewhere").exists()
 
 

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ import pytest
 import hushtable as ht
 from hushtable.errors import BadOutput
 from hushtable.publishing.thinning import thin
-from hushtable.release import exchanging, partials, writing
+from hushtable.release import exchanging, partials, placing, writing
 from hushtable.release.exporting import export_release
 from hushtable.release.placing import new_file, new_folder
 from hushtable.release.reading import read_head
@@ -133,8 +134,8 @@ def damaged(path: Path) -> None:
 
 def of_whole_releases(path: Path) -> None:
     path.mkdir()
-    file(path / "part-00000.parquet")
     file(path / "part-00001.parquet")
+    file(path / "part-00000.parquet")
 
 
 def linked(path: Path) -> None:
@@ -188,16 +189,16 @@ def test_a_folder_that_appears_meanwhile_comes_back(
     path = tmp_path / "x.parquet"
     folder(path)
     before: dict[str, bytes | None] = {}
-    replace = os.replace
+    exchange_for = exchanging.exchange_for
 
-    def late(*paths: Path) -> None:
+    def late(*given: Any) -> None:
         if not before:
             os.rename(path, tmp_path / "moved")
             made(path)
             before.update(contents(tmp_path / "x.parquet"))
-        replace(*paths)
+        exchange_for(*given)
 
-    monkeypatch.setattr(os, "replace", late)
+    monkeypatch.setattr(placing, "exchange_for", late)
     with pytest.raises(BadOutput, match=r"x\.parquet: it is a (folder|release)"):
         (file if kind == "file" else folder)(path, overwrite=True)
 
@@ -231,23 +232,43 @@ def test_a_release_that_appears_meanwhile_is_not_overwritten(
     assert len(ht.open(tmp_path / "y")) == 4
 
 
-@pytest.mark.usefixtures("either_way")
-def test_links_are_replaced_and_not_followed(tmp_path: Path) -> None:
+def test_links_are_neither_replaced_nor_followed(tmp_path: Path) -> None:
     path = tmp_path / "x.parquet"
     (tmp_path / "theirs").write_text("theirs")
-    for target in ("theirs", "absent"):
+    file(tmp_path / "ours.parquet")
+    for target in ("theirs", "absent", "ours.parquet"):
         path.symlink_to(tmp_path / target)
-        with pytest.raises(BadOutput, match="already"):
-            folder(path)
-        folder(path, overwrite=True)
-        assert not path.is_symlink()
-        assert len(ht.open(path)) == 4
-        for part in path.iterdir():
-            part.unlink()
-        path.rmdir()
+        for new in (file, folder):
+            with pytest.raises(BadOutput, match="already"):
+                new(path)
+            with pytest.raises(BadOutput, match="it is a link"):
+                new(path, overwrite=True)
+        assert path.is_symlink()
+        path.unlink()
 
     assert (tmp_path / "theirs").read_text() == "theirs"
-    assert [each.name for each in tmp_path.iterdir()] == ["theirs"]
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["ours.parquet", "theirs"]
+
+
+@pytest.mark.usefixtures("either_way")
+@pytest.mark.parametrize("new", [file, folder])
+def test_a_file_that_appears_meanwhile_and_is_not_ours_comes_back(
+    new: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, exchange_for = tmp_path / "x.parquet", exchanging.exchange_for
+    file(path)
+
+    def late(*given: Any) -> None:
+        path.unlink()
+        path.write_text("theirs")
+        exchange_for(*given)
+
+    monkeypatch.setattr(placing, "exchange_for", late)
+    with pytest.raises(BadOutput, match="what is there is not a release"):
+        new(path, overwrite=True)
+
+    assert path.read_text() == "theirs"
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_other_writers_never_replace_a_release_in_parts(tmp_path: Path) -> None:
@@ -605,6 +626,7 @@ FOREVER = """
 import sys
 from itertools import count
 from pathlib import Path
+from typing import Any
 import numpy as np
 from hushtable.release import exchanging
 from tests.release.examples import PEOPLE_DOMAIN, rows, terms, write

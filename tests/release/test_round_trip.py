@@ -162,7 +162,8 @@ def test_equal_releases_have_equal_bytes(tmp_path: Path) -> None:
 
 
 def test_several_row_groups(tmp_path: Path) -> None:
-    made = terms(Domain(attributes=(Attribute(name="home", values=Integers(low=0, high=10**7)),)))
+    home = Domain(attributes=(Attribute(name="home", values=Integers(low=0, high=10**7)),))
+    made = terms(home, method=ht.FilterPriority(cutoff=20, size=10**6))
     codes = np.arange(0, 2**19 + 6, 2).reshape(-1, 1)
     counts = np.arange(len(codes)) % 1000 - 500
     write(tmp_path / "x.parquet", made, rows(made, codes, counts))
@@ -176,7 +177,8 @@ def test_several_row_groups(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("place", [0, 2**17 - 1, 2**17])
 def test_rows_out_of_order_are_refused(place: int, tmp_path: Path) -> None:
-    made = terms(Domain(attributes=(Attribute(name="home", values=Integers(low=0, high=10**7)),)))
+    home = Domain(attributes=(Attribute(name="home", values=Integers(low=0, high=10**7)),))
+    made = terms(home, method=ht.FilterPriority(cutoff=20, size=10**6))
     codes = np.arange(2**17 + 3).reshape(-1, 1)
     codes[place] = codes[place + 1]
 

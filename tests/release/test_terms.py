@@ -12,6 +12,7 @@ from hushtable.domain.domain import Domain
 from hushtable.domain.measure import Measure, Unit
 from hushtable.errors import BadRelease
 from hushtable.methods.settings import Filter, FilterThreshold
+from hushtable.release.terms import as_text
 from hushtable.structures.settings import Dyadic, Haar, Lifted, ProductDyadic
 from tests.release.examples import TRIPS_DOMAIN, terms, tree_terms
 
@@ -189,4 +190,4 @@ def test_a_draft_of_a_domain_is_refused() -> None:
 
 
 def test_an_epsilon_beyond_floats_has_a_text() -> None:
-    assert "epsilon = 1000" in terms(epsilon=Fraction(10**2000, 3)).guarantee
+    assert as_text(Fraction(10**2000, 3)).startswith("1000")

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import hushtable as ht
+from hushtable.engines.spark import sources
 from hushtable.engines.spark.sources import frame_of
 
 if TYPE_CHECKING:
@@ -30,6 +31,10 @@ FILES = (
     "by/y=06001/1.parquet",
     "by/y=7/1.parquet",
     "delta/1.parquet",
+    "lakes/hudi/day=1/1.parquet",
+    "lakes/iceberg/data/1.parquet",
+    "lakes/plain/1.parquet",
+    "hive/base_0000002/1.parquet",
     "disagree/1.parquet",
     "unnamed/part-0",
 )
@@ -52,15 +57,23 @@ def folder(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Ite
     (made / "empty" / "_temporary").mkdir(parents=True)
     (made / "delta" / "_delta_log").mkdir()
     (made / "two" / "_SUCCESS").touch()
+    (made / "lakes" / "hudi" / ".hoodie").mkdir()
+    (made / "lakes" / "iceberg" / "metadata").mkdir()
+    (made / "lakes" / "iceberg" / "metadata" / "v1.metadata.json").touch()
+    (made / "hard").mkdir()
+    os.link(made / "two" / "1.parquet", made / "hard" / "3.parquet")
     (made / "link.parquet").symlink_to("a.parquet")
     (made / f"empty-by/person={CANARY}").mkdir(parents=True)
     for name in ("one", "other"):
         spark.range(3).coalesce(1).write.saveAsTable(name)
     spark.range(3).selectExpr("CAST(id AS STRING) AS id").coalesce(1).write.saveAsTable("text")
+    where = spark.sql("DESCRIBE EXTENDED one").where("col_name = 'Location'").first()
+    assert where is not None
+    spark.sql(f"CREATE TABLE same USING parquet LOCATION '{where['data_type']}'")
     spark.sql("CREATE VIEW grouped AS SELECT count(*) AS id FROM one")
     yield made
     spark.sql("DROP VIEW grouped")
-    for name in ("one", "other", "text"):
+    for name in ("same", "one", "other", "text"):
         spark.sql(f"DROP TABLE {name}")
 
 
@@ -117,7 +130,14 @@ def test_values_in_names_of_folders_are_text(spark: SparkSession, folder: Path) 
         (["/unnamed"], "the name of '.*/unnamed/part-0' does not say what is in it"),
         (["/a.csv"], "'.*/a.csv' is text, .* without --engine spark.* ht.publish"),
         (["/lines"], "'.*/lines/1.jsonl' is text"),
-        (["/delta"], "'.*/delta' is a Delta table"),
+        (["/delta"], "'.*/delta' belongs to a Delta table"),
+        (["/delta/1.parquet"], "'.*/delta' belongs to a Delta table"),
+        (["/delta/*"], "'.*/delta' belongs to a Delta table"),
+        (["/lakes"], "'.*/lakes/hudi' belongs to a Hudi table"),
+        (["/lakes/iceberg/data"], "'.*/lakes/iceberg' belongs to an Iceberg table"),
+        (["/lakes/*/data/*.parquet"], "'.*/lakes/iceberg' belongs to an Iceberg table"),
+        (["/hive"], "belongs to a transactional Hive table"),
+        (["/two/1.parquet", "/hard"], "the file '.*/.*.parquet' is given twice"),
         (["/disagree"], "a column has not the same type in all files"),
         (["/both"], "the files have a column .X., and lie in a folder that names it too"),
         (["/bad.parquet"], "cannot be read by Spark"),
@@ -132,6 +152,7 @@ def test_values_in_names_of_folders_are_text(spark: SparkSession, folder: Path) 
         (["nope.nope.nope"], "there is no table 'nope.nope.nope'"),
         (["no name"], "there is no table 'no name'"),
         (["one", "default.one"], "the table 'default.one' is given twice"),
+        (["one", "same"], "the file '.*' is given twice"),
         (["one", "text"], "the tables 'one' and 'text' differ in their columns"),
         (["grouped"], "'grouped' is a view, which may join or group"),
         (["nofs://there/a.parquet"], "cannot read from nofs"),
@@ -153,3 +174,15 @@ def test_what_cannot_be_read_is_one_message(
 
 def test_a_view_may_be_what_is_protected(spark: SparkSession) -> None:
     assert frame_of(spark, ["grouped"], rows_are_units=True).count() == 1
+
+
+def test_marks_are_seen_through_hadoop_too(
+    spark: SparkSession, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on HDFS and in object stores, where this machine's own look at its disks finds nothing."""
+    monkeypatch.setattr(sources, "_is_local", lambda path: False)
+
+    for name in ("delta", "delta/1.parquet", "lakes", "lakes/iceberg/data", "lakes/hudi/day=1"):
+        with pytest.raises(ht.BadData, match="rows that were replaced or deleted"):
+            frame_of(spark, [f"file:{folder}/{name}"])
+    assert frame_of(spark, [f"file:{folder}/lakes/plain", f"file:{folder}/b[1].parquet"]).count() == 6

@@ -14,10 +14,15 @@ from hushtable.methods.acceptance import Acceptance
 from hushtable.noise import Replay
 from hushtable.summaries import finishing, priorities
 from hushtable.summaries.finishing import finish, finish_largest, finish_priorities
-from hushtable.summaries.largest import largest_counts
+from hushtable.summaries.largest import largest_candidates
 from hushtable.summaries.priorities import Bounds, hopeful, largest_priorities
 from hushtable.table.slices import Candidates, Gathered
 
+FILTERS = [
+    Acceptance(cutoff=12, edge_chance=Fraction(1, 3)),
+    Acceptance(cutoff=2, edge_chance=Fraction(1, 2)),
+    Acceptance(cutoff=1),
+]
 RULES = [Acceptance(threshold=40), Acceptance(threshold="7.5"), Acceptance(threshold=2)]
 
 
@@ -70,9 +75,9 @@ def test_all_candidates_are_joined_in_their_order(parts: list[Candidates]) -> No
 @given(parts=slices(), size=SIZES, seed=st.integers(0, 10**6))
 def test_the_largest_are_those_of_all_candidates(parts: list[Candidates], size: int, seed: int) -> None:
     whole = finish(parts)
-    rows, least = largest_counts(np.abs(whole.counts), Replay(seed), size=size)
+    rows, least = largest_candidates(np.abs(whole.counts), whole.bands, FILTERS, Replay(seed), size=size)
 
-    found, cut = finish_largest(iter(parts), Replay(seed), size=size)
+    found, cut = finish_largest(iter(parts), FILTERS, Replay(seed), size=size)
 
     assert same(found, whole.only(rows))
     assert cut == least
@@ -152,7 +157,7 @@ def test_few_candidates_are_held(by: str, ties: bool, monkeypatch: pytest.Monkey
 
     parts = map(slice_of, range(60))
     if by == "largest":
-        found, least = finish_largest(parts, Replay(3), size=size)
+        found, least = finish_largest(parts, [Acceptance()], Replay(3), size=size)
         assert (least == 10**5) == ties
     else:
         found, tau = finish_priorities(parts, [Acceptance(threshold=Fraction(5))], Replay(3), size=size)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from itertools import count as count_up
 from itertools import product
+from math import comb
 
 import numpy as np
 import pytest
@@ -309,6 +310,41 @@ def test_ties_do_not_favour_occupied_cells(way: str) -> None:
     assert chernoff_follows(hits, shown, share) > ALARM
     if way == "shortcut":
         assert chernoff(hits, shown, share * 1.25) < ALARM
+
+
+def chance_that_one_of_these_wins(count: int, number: int, others: int, rate: Fraction) -> float:
+    """How likely the largest magnitude of all is of one of `number` cells with this count, ties by chance."""
+    values, masses = noise_masses(rate)
+    won = 0.0
+    for x in range(1, 40):
+        (tie, below), (other, others_below) = [
+            (float(masses[np.abs(values + c) == x].sum()), float(masses[np.abs(values + c) < x].sum()))
+            for c in (count, 0)
+        ]
+        for i, j in product(range(number + 1), range(others + 1)):
+            if i + j:
+                mine = comb(number, i) * tie**i * below ** (number - i)
+                theirs = comb(others, j) * other**j * others_below ** (others - j)
+                won += mine * theirs * i / (i + j)
+    return won
+
+
+@pytest.mark.long
+def test_ties_keep_their_bands_when_a_guess_stops_half_of_the_time() -> None:
+    # Four of 40 cells are occupied. Broken evenly among all ties, one of them would win with chance 0.53.
+    # tests/audit/test_guesses.py compares such laws exactly, on smaller tables; here is the real noise.
+    rate, entropy, counts = Fraction(3), replay(811), {3: 1, 14: 1, 15: 1, 39: 1}
+    guess = Acceptance(cutoff=1, edge_chance=Fraction(1, 2))
+    right = chance_that_one_of_these_wins(1, 4, 36, rate)
+    wins, rounds = 0, 30_000
+    for _ in range(rounds):
+        rows = rows_of(shortcut(counts, 40, ht.Filter(size=1), rate, entropy, first_guess=guess))
+        wins += any(cell in counts for cell in rows)
+
+    assert right == pytest.approx(0.559, abs=0.001)
+    assert chernoff_follows(wins, rounds, right) > ALARM
+    assert chernoff(wins, rounds, 0.53) < ALARM
+    assert chernoff(wins, rounds, 0.59) < ALARM
 
 
 @pytest.mark.parametrize(

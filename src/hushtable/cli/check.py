@@ -153,6 +153,8 @@ def _totals(report: Report) -> Table:
     totals.add_column()
     totals.add_column(justify="right")
     totals.add_column(overflow="fold")
+    if report.unreadable.records:
+        totals.add_row("records not read", f"{report.unreadable.records:,}", _why_not_read(report))
     totals.add_row("rows read", f"{report.rows_read:,}", "")
     if report.rows_dropped is not None and report.rows_counted is not None:
         totals.add_row("rows dropped", f"{report.rows_dropped:,}", "each once, whatever rules drop it")
@@ -169,6 +171,19 @@ def _totals(report: Report) -> Table:
     return totals
 
 
+def _why_not_read(report: Report) -> str:
+    """Return why records of text files could not be read, with numbers."""
+    words = {
+        "quotes": "with a quote that is not closed, or text after it",
+        "fields": "with too many or too few values",
+        "keys": "not one JSON object, or with a used key twice",
+        "too_long": "longer than 8 MiB",
+        "not_text": "not UTF-8",
+    }
+    numbers = {reason: getattr(report.unreadable, reason) for reason in words}
+    return "; ".join(f"{number:,} {words[reason]}" for reason, number in numbers.items() if number)
+
+
 def _verdict(report: Report, domain: Domain) -> Iterator[str]:
     """Yield what publishing would do."""
     for look in report.attributes:
@@ -182,7 +197,7 @@ def _verdict(report: Report, domain: Domain) -> Iterator[str]:
         yield "The rows fit. Publishing refuses this domain until it is reviewed (reviewed = false)."
     elif report.counts_nothing:
         yield "Publishing would run, and publish noise alone: every row is dropped."
-    elif report.rows_dropped:
+    elif report.rows_dropped or report.unreadable.records:
         yield "Publishing would run, without the rows that are dropped."
     else:
         yield "Publishing would run."
@@ -203,6 +218,7 @@ def _reasons(report: Report) -> Table:
 def _print_json(report: Report, domain: Domain) -> None:
     """Print a report for scripts."""
     import json
+    from dataclasses import asdict
 
     def looked(look: Look) -> dict[str, Any]:
         said: dict[str, Any] = {"column": look.attribute.column, "type": look.column_type or None}
@@ -216,6 +232,7 @@ def _print_json(report: Report, domain: Domain) -> None:
         "fits": report.fits,
         "reviewed": domain.reviewed,
         "rows": {"read": report.rows_read, "dropped": report.rows_dropped, "counted": report.rows_counted},
+        "records_not_read": asdict(report.unreadable),
         "cells": domain.cells_total,
         "attributes": {look.attribute.name: looked(look) for look in report.attributes},
         "amount": None if report.amount is None else looked(report.amount),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -32,7 +31,7 @@ def draft(
         int | None, typer.Option(min=1, metavar="N", help="Look at the first N rows only.")
     ] = None,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace the file, if there is one.")
+        bool, typer.Option("--overwrite", help="Replace an unreviewed draft that is there.")
     ] = False,
 ) -> None:
     """Write a first domain file, drawn from the data. PRIVATE until reviewed.
@@ -46,31 +45,28 @@ def draft(
       hushtable domain draft people.db --query "SELECT home, age FROM people"
     """
     from hushtable.cli.printing import reading
-    from hushtable.engines.drafting import draft_domain
+    from hushtable.engines.drafting import draft_domain, is_draft
+    from hushtable.engines.inputs import inputs_of
+    from hushtable.release.placing import check_output, new_file, only
 
-    if output is not None and output.exists() and not overwrite:
-        raise typer.BadParameter(f"{str(output)!r} exists. Give another name, or --overwrite.")
+    rows_from = data[0] if len(data) == 1 else data
+    check = only(is_draft, "a draft that nobody has reviewed")
+    if output is not None:
+        kept = inputs_of(rows_from)
+        check_output(output, overwrite=overwrite, check=check, kept=kept)
     with reading():
-        text = draft_domain(data[0] if len(data) == 1 else data, query=query, rows=rows)
+        text = draft_domain(rows_from, query=query, rows=rows)
     if output is None:
         typer.echo(text, nl=False)
     else:
-        _write(output, text, overwrite=overwrite)
+        # Only its owner can read it.
+        with new_file(output, overwrite=overwrite, check=check, kept=kept, mode=0o600) as file:
+            file.write(text.encode())
     typer.echo(
         f"{output or 'This draft'} is PRIVATE until reviewed. Replace what is marked by public facts,",
         err=True,
     )
     typer.echo("then delete the line `reviewed = false`.", err=True)
-
-
-def _write(path: Path, text: str, *, overwrite: bool) -> None:
-    """Write a file that only its owner can read."""
-    flags = os.O_WRONLY | os.O_CREAT | (os.O_TRUNC if overwrite else os.O_EXCL)
-    try:
-        with open(os.open(path, flags, 0o600), "w", encoding="utf-8") as file:
-            file.write(text)
-    except OSError as error:
-        raise typer.BadParameter(f"cannot write {str(path)!r}: {error.strerror}.") from None
 
 
 @domain.command(no_args_is_help=True)

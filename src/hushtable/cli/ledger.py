@@ -1,11 +1,14 @@
-"""`hushtable ledger`: make one, and look at what was spent."""
+"""`hushtable ledger`: make one, look at what was spent, and say whom it protects."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from hushtable.ledger.ledger import Ledger
 
 ledger = typer.Typer(
     no_args_is_help=True,
@@ -13,26 +16,102 @@ ledger = typer.Typer(
     help="Keep account of the epsilon spent on a group of people.",
 )
 
+Bounds = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--bound",
+        metavar="NAME=K",
+        help="How many of another unit one unit has at most in the data, as you declare; once for each.",
+    ),
+]
+
 
 @ledger.command(no_args_is_help=True)
 def create(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The ledger to make.")],
     epsilon: Annotated[str, typer.Option(metavar="E", help="All that may ever be spent on these people.")],
     about: Annotated[str, typer.Option(metavar="TEXT", help="Who they are.")],
+    unit: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Who one of them is: row, or a unit column. Else the first release says it."
+        ),
+    ] = None,
+    bound: Bounds = None,
 ) -> None:
-    """Make a ledger: a budget of epsilon for one group of people.
+    """Make a ledger: a budget of epsilon for each of one group of people.
+
+    A ledger protects one unit. Releases for another are refused, or cost K times
+    their epsilon, where you declare that a unit has at most K of the other.
 
     \b
-    Example:
+    Examples:
       hushtable ledger create commuters.ledger --epsilon 1.0 \\
         --about "commuters 2024"
+      hushtable ledger create patients.ledger --epsilon 3 \\
+        --about "patients of 2024" --unit person_id --bound row=12
     """
     from hushtable.cli.words import printable
     from hushtable.ledger.ledger import Ledger
     from hushtable.release.terms import as_text
 
-    made = Ledger.create(file, epsilon=epsilon, about=about)
-    typer.echo(f"{file}: a budget of epsilon = {as_text(made.epsilon)} for {printable(made.about)}.")
+    made = Ledger.create(file, epsilon=epsilon, about=about, unit=unit, bounds=dict(map(_bound, bound or ())))
+    budget = f"{file}: a budget of epsilon = {as_text(made.epsilon)} for"
+    if unit is None:
+        typer.echo(f"{budget} {printable(made.about)}. The first release says who one of them is.")
+    else:
+        typer.echo(f"{budget} each {unit} of {printable(made.about)}.")
+    _say_bounds(made)
+
+
+@ledger.command(no_args_is_help=True)
+def declare(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The ledger.")],
+    bound: Bounds = None,
+) -> None:
+    """Declare how many of another unit one unit of a ledger has at most, for ever.
+
+    Releases that protect the other unit then cost K times their epsilon. The bound
+    must be true of your data: nobody checks it. If somebody has more, more was spent
+    on them than the ledger says.
+
+    \b
+    Example:
+      hushtable ledger declare patients.ledger \\
+        --bound "row (prepared table)=1"
+    """
+    from hushtable.ledger.ledger import Ledger
+
+    account = Ledger.open(file)
+    for other, most in map(_bound, bound or ()):
+        account.declare(other, most=most)
+    _say_bounds(account)
+
+
+@ledger.command(no_args_is_help=True)
+def upgrade(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The ledger, of version 1.")],
+    unit: Annotated[
+        str, typer.Option(metavar="NAME", help="Who all of its releases so far protect: row, or a column.")
+    ],
+) -> None:
+    """Say once whom a ledger of version 1 protects, and make it one of version 2.
+
+    Budget, entries and what was spent stay exactly as they are. It is done whole or
+    not at all. Make a copy first if older versions of hushtable must still read it.
+
+    \b
+    Example:
+      hushtable ledger upgrade old.ledger --unit person_id
+    """
+    from hushtable.cli.words import share_in_words
+    from hushtable.ledger.ledger import Ledger
+
+    account = Ledger.upgrade(file, unit=unit)
+    typer.echo(
+        f"{file}: version 2, protects each {account.unit}. epsilon {share_in_words(account.spent)} is spent, "
+        "as before."
+    )
 
 
 @ledger.command(no_args_is_help=True)
@@ -57,10 +136,20 @@ def show(
     entries = account.entries()
     out = console()
     out.print(printable(account.about), style="bold")
+    if account.unit is None:
+        whom = "Its unit is not stated yet: the first release says who one of them is."
+        if account.version == 1:
+            whom = "Its unit is not stated. Before it is charged again, give: "
+            whom += "hushtable ledger upgrade FILE --unit NAME"
+    else:
+        whom = f"It protects each {account.unit}."
+    out.print(f"{whom} Currency: {account.currency} epsilon.")
     out.print(
         f"epsilon {share_in_words(account.spent)} of {share_in_words(account.epsilon)} is spent, "
         f"{share_in_words(account.left)} is left."
     )
+    for line in _bounds_in_words(account):
+        out.print(line)
     if not entries:
         return
     rows = table("no.", "when (UTC)", "epsilon", "state", "what", "digest", numbers=("no.",))
@@ -70,7 +159,7 @@ def show(
             entry.when[:19].replace("T", " "),  # to the second
             as_text(entry.epsilon),
             entry.state,
-            printable(entry.what),
+            printable(entry.what) + (f" (for each {entry.unit}, times {entry.most})" * (entry.most > 1)),
             (entry.digest or "")[:12],
         )
     out.print()
@@ -78,3 +167,29 @@ def show(
     if any(entry.state == "unfinished" for entry in entries):
         out.print()
         out.print("Unfinished: running, or stopped after the charge. What it cost stays spent.")
+
+
+def _bound(text: str) -> tuple[str, int]:
+    """Return the unit and the number that NAME=K says."""
+    name, _, number = text.rpartition("=")
+    if not name or not number.strip().isdecimal():
+        raise typer.BadParameter(f"{text!r} is no bound. Write it as row=12.", param_hint="--bound")
+    return name, int(number)
+
+
+def _bounds_in_words(account: Ledger) -> list[str]:
+    """Say which bounds were declared."""
+    return [
+        f"Each {account.unit} has at most {most:,} of {other}, as declared: such releases cost "
+        f"{most:,} times their epsilon."
+        for other, most in account.bounds.items()
+    ]
+
+
+def _say_bounds(account: Ledger) -> None:
+    """Say which bounds were declared, and that they must hold."""
+    lines = _bounds_in_words(account)
+    for line in lines:
+        typer.echo(line)
+    if lines:
+        typer.echo("That must be true of your data: nobody checks it.")

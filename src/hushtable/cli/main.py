@@ -10,7 +10,7 @@ exit  when
 1     an error of ours; for `check`: it would not run
 2     wrong usage
 70    a bug in hushtable
-130   stopped by Ctrl-C
+130   stopped by Ctrl-C; 143 by SIGTERM
 ====  ==============================================
 """
 
@@ -18,8 +18,10 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 import sys
-from typing import Annotated, Any
+from types import FrameType
+from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
@@ -32,11 +34,15 @@ from hushtable.cli.plot import plot
 from hushtable.cli.publish import publish
 from hushtable.cli.query import query, sql
 from hushtable.cli.release import export, show, thin
-from hushtable.errors import HushtableError
+from hushtable.errors import HushtableError, LowMemory
 
 _BUG = """\
 error: this is a bug in hushtable ({kind}). Please report it, with the command but without your data.
 What went wrong is not shown, because it may quote private rows. With HUSHTABLE_DEBUG=1 it is."""
+
+
+_STOPPED = 128  # and the number of the signal: what shells make of it
+_heard: list[int] = []  # signals other than Ctrl-C
 
 
 class Commands(TyperGroup):
@@ -48,6 +54,17 @@ class Commands(TyperGroup):
             return super().invoke(ctx)
         except HushtableError as error:
             typer.echo(f"error: {error}", err=True)
+            if ctx.obj is not None and ctx.obj.begun and not isinstance(error, LowMemory):
+                typer.echo(ctx.obj.state, err=True)
+            code = 1
+        except KeyboardInterrupt:
+            early = " Nothing was charged. No output was written." * (ctx.invoked_subcommand == "publish")
+            state = early if ctx.obj is None else f" {ctx.obj.state}"
+            after_its_echo = "\n" if sys.stderr.isatty() else ""  # of ^C
+            typer.echo(f"{after_its_echo}stopped.{state}", err=True)
+            code = _STOPPED + max(_heard, default=signal.SIGINT)
+        except MemoryError:
+            typer.echo(f"error: {LowMemory()}", err=True)
             code = 1
         except typer.Abort:
             raise
@@ -122,6 +139,14 @@ def hushtable(
     """
 
 
+def _stop(number: int, _: FrameType | None) -> NoReturn:
+    """Stop as by Ctrl-C, so that files are cleared away and it is told what was charged."""
+    _heard.append(number)
+    raise KeyboardInterrupt
+
+
 def main() -> None:
     """Run the command line."""
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, _stop)
     app(prog_name="hushtable")

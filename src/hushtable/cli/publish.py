@@ -49,6 +49,7 @@ StructureName = Literal["auto", "cells", "dyadic", "haar", "product-dyadic", "tr
 
 
 def publish(
+    ctx: typer.Context,
     data: Data,
     domain: DomainFile,
     epsilon: Epsilon,
@@ -180,6 +181,7 @@ def publish(
         takes_size,
     )
     from hushtable.publishing.judging import check_on_spark, judged
+    from hushtable.publishing.paying import Payment
     from hushtable.publishing.publish import publish_chosen, split_epsilon
     from hushtable.structures.settings import MORTON, Cells, CountSketch
 
@@ -257,14 +259,16 @@ def publish(
         one_sided=one_sided,
         plan=plan,
     )
-    account = None if ledger is None else Ledger.open(ledger)
+    payment = Payment(None if ledger is None else Ledger.open(ledger), epsilon=whole, output=output)
+    ctx.find_root().obj = payment  # whom `main` asks what was charged, should we be stopped
     if on_spark:
         check_on_spark(noised)  # before it is waited for
     with (
         shown_progress(quiet=quiet) as progress,
         _rows(data, on_spark, master, rows_are_units, progress) as rows,
     ):
-        published = publish_chosen(
+        published = payment.told(
+            publish_chosen,
             rows,
             domain=declared,
             measure=measure,
@@ -276,7 +280,7 @@ def publish(
             where=where,
             query=query,
             rows_are_units=rows_are_units,
-            ledger=account,
+            payment=payment,
             memory=memory,
             overwrite=overwrite,
             anyway=anyway,

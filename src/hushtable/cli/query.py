@@ -88,7 +88,7 @@ def query(
         rows = _as_rows(estimate)
     promises = f"Intervals of {confidence * 100:.10g} %: {printable(rows.schema.metadata[b'note'].decode())}."
     if form != "table":
-        write(rows, form, output, overwrite=overwrite)
+        write(rows, form, output, overwrite=overwrite, what="answers")
         typer.echo(promises, err=True)
         typer.echo(printable(release.guarantee), err=True)
         return

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from hushtable.structures.settings import Structure
 
 ReleaseFile = Annotated[Path, typer.Argument(metavar="FILE", help="A release: a file, or a folder of parts.")]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the file if it is there.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace such a file of ours, if it is there.")]
 
 
 def names_of(given: list[str], known: tuple[str, ...]) -> list[str]:
@@ -47,9 +47,9 @@ def show(
 
     release = open_release(file)
     terms = release.terms
-    first = release.to_arrow().slice(0, rows) if rows else None
+    first = release.first_rows(rows) if rows else None
     out = console()
-    out.print(printable(release.domain.title) or str(file), style="bold")
+    out.print(printable(release.domain.title or str(file)), style="bold")
     out.print(printable(release.guarantee))
     out.print()
     out.print(grid(_facts(release)))

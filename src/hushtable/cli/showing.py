@@ -53,9 +53,12 @@ def chosen_format(asked: Format | None, output: Path | None) -> Format:
     return found
 
 
-def write(rows: pa.Table, form: Format, output: Path | None, *, overwrite: bool) -> None:
-    """Write data to a file, or to standard output."""
-    from hushtable.release.placing import new_file
+def write(
+    rows: pa.Table, form: Format, output: Path | None, *, overwrite: bool, what: str | None = None
+) -> None:
+    """Write data to a file, or to standard output; `what` says which columns tell that a file is ours."""
+    from hushtable.release.placing import new_file, only
+    from hushtable.release.recognising import is_table
 
     writer = _WRITERS[form]
     if output is None:
@@ -63,7 +66,11 @@ def write(rows: pa.Table, form: Format, output: Path | None, *, overwrite: bool)
         writer(rows, stream)
         stream.flush()
         return
-    with new_file(output, overwrite=overwrite) as file:
+    known = f"{'an answer' if what else 'a result'} of hushtable as {form}"
+    hint = ""
+    if what is None and form != "parquet":
+        hint = "Results of SQL as CSV or JSON look like any file: remove it yourself, or give another name."
+    with new_file(output, overwrite=overwrite, check=only(is_table(form, what), known, hint)) as file:
         writer(rows, file)
     typer.echo(f"{output}: {rows.num_rows:,} rows.")
 
@@ -238,7 +245,10 @@ def _parquet(rows: pa.Table, file: IO[bytes]) -> None:
 
     from pyarrow.parquet import write_table
 
+    from hushtable.release.recognising import MARK
+
     whole = BytesIO()  # Arrow asks where in the file it is, which a pipe does not know
+    rows = rows.replace_schema_metadata({**(rows.schema.metadata or {}), MARK: b"answers"})
     write_table(_writable(rows, write_table), whole)
     file.write(whole.getbuffer())
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from hushtable.domain.attributes import Bins, Categories, Edges, Integers, Kind, Other, Rule, Times
 from hushtable.domain.kinds import plain
 from hushtable.domain.measure import Measure
+from hushtable.errors import printable as printable
 from hushtable.methods.settings import (
     Everything,
     Filter,
@@ -70,7 +71,7 @@ def is_ordered(values: Kind) -> bool:
 def rule_in_words(rule: Rule) -> str:
     """Return what a rule does with rows."""
     if isinstance(rule, Other):
-        return f"to {printable(rule.value)!r}"
+        return f"to {rule.value!r}"
     return {"drop": "dropped", "clamp": "clamped", "error": "error"}[rule]
 
 
@@ -214,11 +215,6 @@ def number_in_words(value: float, *, digits: int = 10) -> str:
 def lines(text: str) -> str:
     """Return a text of several lines, each printable."""
     return "\n".join(map(printable, text.splitlines()))
-
-
-def printable(text: str) -> str:
-    """Return text that changes nothing on a terminal but what it shows."""
-    return text if text.isprintable() else repr(text)[1:-1]
 
 
 def _many(number: int, one: str, more: str) -> str:

@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias
 
 from hushtable.domain.kinds import Bins, Categories, Edges, Integers
 from hushtable.domain.levels import CategoryLevel, Finer, Level
+from hushtable.domain.limits import LONGEST_TEXT
 from hushtable.domain.reading import Fate
 from hushtable.domain.times import Times
 from hushtable.errors import BadDomain, BadRows, shown
@@ -30,6 +31,9 @@ __all__ = [
     "Rule",
     "Times",
 ]
+
+_LONGEST_NUMBER = 900  # characters of a fraction of a domain: `kinds.as_exact` allows no more
+_SYNTAX = 300  # characters of keys, brackets and a time zone
 
 # Columns that a release adds beside its attributes.
 _RESERVED = ("count", "weight", "level")
@@ -82,6 +86,9 @@ class Attribute:
         object.__setattr__(self, "column", self.column or self.name)
         if not isinstance(self.column, str):
             raise BadDomain(f"column = {shown(self.column)} is not text", "Write the name of a column.")
+        if len(self.column) > LONGEST_TEXT:
+            fact = f"column = {shown(self.column)} has {len(self.column):,} characters"
+            raise BadDomain(fact, f"Rename the column; {LONGEST_TEXT:,} are allowed.")
         _check_rule("missing", self.missing, self.values)
         _check_rule("outside", self.outside, self.values)
         for rule in (self.missing, self.outside):
@@ -98,6 +105,20 @@ class Attribute:
     def size(self) -> int:
         """The number of values."""
         return self.values.size
+
+    @property
+    def described(self) -> int:
+        """A bound on the characters of JSON that describe it; each of a text is up to 6 or 12 of them."""
+        texts = [self.name, self.column]
+        texts += [rule.value for rule in (self.missing, self.outside) if isinstance(rule, Other)]
+        match self.values:
+            case Categories() as values:
+                numbers, listed = 0, values.described
+            case Edges(edges=edges):
+                numbers, listed = len(edges), 0
+            case _:
+                numbers, listed = 3, 0
+        return 12 * sum(map(len, texts)) + listed + _LONGEST_NUMBER * numbers + _SYNTAX
 
     @property
     def missing_code(self) -> int | None:
@@ -147,6 +168,9 @@ def _check_name(name: object) -> None:
     """Raise unless `name` can be the name of a released column."""
     if not isinstance(name, str) or not name or not name.isprintable():
         raise BadDomain(f"the name {shown(name)} is not a line of text", 'Write a name such as "age".')
+    if len(name) > LONGEST_TEXT:
+        fact = f"the name {shown(name)} has {len(name):,} characters"
+        raise BadDomain(fact, f"Take a shorter one; {LONGEST_TEXT:,} are allowed.")
     if name.lower() in _RESERVED:
         fact = f"the name {shown(name)} is taken by a column that every release may have"
         raise BadDomain(fact, f'Take another, and keep column = "{name}" for the data\'s own name.')

@@ -1,7 +1,8 @@
 """Category lists in files of their own: CSV, TSV, either with gzip, and Parquet.
 
 Promise: values are the file's text to the letter, zeros and spaces in front included, in the file's order.
-Nothing is guessed: an empty field, a number where text belongs or a row of another length is an error.
+Nothing is guessed: an empty field, a number where text belongs or a row of another length is an error. The
+file lies beside the domain file (`origins`), and no more is read of it than 1 GiB, unpacked.
 Cost: about half a second for 10^6 values; pyarrow is loaded for Parquet only.
 """
 
@@ -12,12 +13,15 @@ import gzip
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from io import TextIOWrapper
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO, Any, BinaryIO, NamedTuple
 
 from hushtable.domain.kinds import Categories
+from hushtable.domain.origins import LARGEST_FILE, Origin, opened_beside
 from hushtable.errors import BadDomain, shown
 
+_LONGEST_LINE = 1 << 24
 _DELIMITERS = {".csv": ",", ".tsv": "\t", ".csv.gz": ",", ".tsv.gz": "\t"}
 
 
@@ -26,28 +30,36 @@ class Listed(NamedTuple):
 
     values: Categories
     further: list[list[str]]
+    origin: Origin
 
 
 def read_categories(
-    path: Path, *, column: str | None = None, label: str | None = None, further: Sequence[str] = ()
+    folder: Path,
+    name: str,
+    *,
+    column: str | None = None,
+    label: str | None = None,
+    further: Sequence[str] = (),
 ) -> Listed:
     """Return the categories in `column` of a file, with labels from column `label`, and further columns.
 
-    `column` may be left out where the file has one column. An empty label means the value itself.
+    The file is in `folder`, or in one below. `column` may be left out where it has one column. An empty label
+    means the value itself.
     """
+    path = folder / name
     with _said_in_our_words(path):
-        if path.name.lower().endswith(".parquet"):
-            (values, *rest), labels = _parquet_columns(path, column, label, further)
-        else:
-            (values, *rest), labels = _text_columns(path, column, label, further)
+        opened, origin = opened_beside(folder, name)
+        with opened as file:
+            columns = _parquet_columns if path.name.lower().endswith(".parquet") else _text_columns
+            (values, *rest), labels = columns(file, path, column, label, further)
     if label is None:
-        return Listed(Categories(values=tuple(values)), rest)
+        return Listed(Categories(values=tuple(values)), rest, origin)
     titles = tuple(title or value for value, title in zip(values, labels, strict=True))
-    return Listed(Categories(values=tuple(values), labels=titles), rest)
+    return Listed(Categories(values=tuple(values), labels=titles), rest, origin)
 
 
 def _text_columns(
-    path: Path, column: str | None, label: str | None, further: Sequence[str]
+    file: BinaryIO, path: Path, column: str | None, label: str | None, further: Sequence[str]
 ) -> tuple[list[list[str]], list[str]]:
     """Return the values with the further columns, and the labels, of a CSV or TSV file."""
     ending = next((end for end in _DELIMITERS if path.name.lower().endswith(end)), None)
@@ -55,8 +67,8 @@ def _text_columns(
         hint = f"Give a file that ends in {', '.join(_DELIMITERS)} or .parquet."
         raise BadDomain(f"the kind of the file {shown(path.name)} is unknown", hint)
     labels: list[str] = []
-    with _open_text(path) as lines:
-        rows = csv.reader(lines, delimiter=_DELIMITERS[ending], strict=True)
+    with _open_text(file, path) as text:
+        rows = csv.reader(_lines(text, path), delimiter=_DELIMITERS[ending], strict=True)
         header = next(rows, [])
         label_place, *places = _places(path, header, column, label, further)
         found: list[list[str]] = [[] for _ in places]
@@ -80,18 +92,20 @@ def _text_columns(
 
 
 def _parquet_columns(
-    path: Path, column: str | None, label: str | None, further: Sequence[str]
+    file: BinaryIO, path: Path, column: str | None, label: str | None, further: Sequence[str]
 ) -> tuple[list[list[str]], list[str]]:
     """Return the values with the further columns, and the labels, of a Parquet file."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
-        with pq.ParquetFile(path) as file:
-            header = file.schema_arrow.names
+        with pq.ParquetFile(file) as rows:
+            header = rows.schema_arrow.names
             labelled, *filled = (header[place] for place in _places(path, header, column, label, further))
             names = list(dict.fromkeys([*filled, labelled]))
-            table = file.read(columns=names)
+            _check_size(path, rows.metadata.num_rows)
+            # As a dictionary, a text that comes often takes its room once.
+            table = pq.ParquetFile(file, read_dictionary=names).read(columns=names)
     except pa.ArrowException:
         fact = f"the file {shown(path.name)} is not readable as Parquet"
         raise BadDomain(fact, "Check how it was written.") from None
@@ -105,8 +119,30 @@ def _parquet_columns(
         if texts.null_count and name in filled:
             fact = f"the column {shown(name)} of {shown(path.name)} has {texts.null_count} nulls"
             raise BadDomain(fact, "Give each row a text or take it out.")
+        _check_size(path, _length(texts))
         found[name] = texts.to_pylist()
     return [found[name] for name in filled], found[labelled]
+
+
+def _length(texts: Any) -> int:
+    """Return how many bytes a column of text has, each value by itself."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    length = 0
+    for chunk in texts.chunks:
+        each = pc.binary_length(chunk.dictionary if pa.types.is_dictionary(chunk.type) else chunk)
+        if pa.types.is_dictionary(chunk.type):
+            each = each.take(chunk.indices)
+        length += pc.sum(each.cast(pa.int64())).as_py() or 0
+    return length
+
+
+def _check_size(path: Path, size: int) -> None:
+    """Raise where a file holds more than a list of categories can."""
+    if size > LARGEST_FILE:
+        fact = f"the file {shown(path.name)} is larger than 1 GiB when it is unpacked"
+        raise BadDomain(fact, "Name a list of categories alone.")
 
 
 def _places(
@@ -127,11 +163,23 @@ def _places(
     return [list(header).index(name) for name in wanted]
 
 
-def _open_text(path: Path) -> IO[str]:
+def _open_text(file: BinaryIO, path: Path) -> IO[str]:
     """Open a text file, or one inside gzip; a byte-order mark is not part of the text."""
     if path.name.lower().endswith(".gz"):
-        return gzip.open(path, "rt", encoding="utf-8-sig", newline="")
-    return path.open(encoding="utf-8-sig", newline="")
+        return gzip.open(file, "rt", encoding="utf-8-sig", newline="")
+    return TextIOWrapper(file, encoding="utf-8-sig", newline="")
+
+
+def _lines(text: IO[str], path: Path) -> Iterator[str]:
+    """Yield the lines of a file, of bounded length, up to a bounded size."""
+    size = 0
+    while line := text.readline(_LONGEST_LINE):
+        size += len(line)
+        _check_size(path, size)
+        if len(line) == _LONGEST_LINE and line[-1] not in "\r\n":
+            fact = f"the file {shown(path.name)} has a line of more than 16 million characters"
+            raise BadDomain(fact, "Name a list of categories, one on each line.")
+        yield line
 
 
 @contextmanager

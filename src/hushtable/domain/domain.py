@@ -11,7 +11,7 @@ import hashlib
 import json
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cached_property
 from math import log10
@@ -24,7 +24,9 @@ from numpy.typing import NDArray
 
 from hushtable.domain.attributes import Attribute
 from hushtable.domain.keys import KeySpace
-from hushtable.domain.syntax import domain_of, table_of, values_table
+from hushtable.domain.limits import LARGEST_DOMAIN, LONGEST_NOTE, MOST_ATTRIBUTES
+from hushtable.domain.origins import Origin, origin_of
+from hushtable.domain.syntax import Place, domain_of, table_of, values_table
 from hushtable.errors import BadDomain, BadTable, shown
 
 if TYPE_CHECKING:
@@ -59,31 +61,49 @@ class Domain:
     attributes: tuple[Attribute, ...]
     title: str = ""
     reviewed: bool = True
+    origins: tuple[Origin, ...] = field(default=(), compare=False)  # files that it was read from
 
     def __post_init__(self) -> None:
         if not self.attributes or not all(isinstance(each, Attribute) for each in self.attributes):
             raise BadDomain("a domain needs one or more attributes", "Declare them in a file and load it.")
         object.__setattr__(self, "attributes", tuple(self.attributes))
-        for place, name in enumerate(self.names):
-            if name in self.names[:place]:
+        if len(self.attributes) > MOST_ATTRIBUTES:
+            fact = f"there are {len(self.attributes):,} attributes, and {MOST_ATTRIBUTES:,} are allowed"
+            raise BadDomain(fact, "Declare those that the release is about.")
+        seen: set[str] = set()
+        for name in self.names:
+            if name in seen:
                 raise BadDomain("two attributes have this name", "Rename one of them.", attribute=name)
+            seen.add(name)
+        if sum(each.described for each in self.attributes) > LARGEST_DOMAIN - 20 * LONGEST_NOTE:
+            fact = f"its attributes take more than {LARGEST_DOMAIN:,} characters to describe"
+            raise BadDomain(fact, "Use shorter codes, leave labels out, or declare integers.")
         if not isinstance(self.title, str):
             raise BadDomain(f"title = {shown(self.title)} is not text", 'Write title = "...".')
+        if not self.title.isprintable() or len(self.title) > LONGEST_NOTE:
+            fact = f"title = {shown(self.title)} is not a line of text"
+            hint = "Leave out line ends and characters that do not print"
+            raise BadDomain(fact, f"{hint}; {LONGEST_NOTE:,} others are allowed.")
         if not isinstance(self.reviewed, bool):
             raise BadDomain(f"reviewed = {shown(self.reviewed)} is not true or false", "Write one of them.")
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Domain:
-        """Return the domain that a TOML file declares, or raise `BadDomain`."""
+        """Return the domain that a TOML file declares, or raise `BadDomain`.
+
+        Lists of categories that it names lie in its folder, or in folders there, links resolved.
+        """
         try:
-            return cls(**domain_of(_toml(Path(path)), folder=Path(path).parent))
+            place = Place(Path(path).parent, [])
+            fields = domain_of(_toml(Path(path)), place=place)
+            return cls(**fields, origins=(origin_of(path, "the domain file"), *place.read))
         except BadDomain as error:
             raise error.at(file=str(path)) from None
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Domain:
         """Return the domain that `to_dict` described."""
-        return cls(**domain_of(document, folder=None))
+        return cls(**domain_of(document, place=None))
 
     def to_dict(self) -> dict[str, Any]:
         """Return a description for JSON, as a domain file would say it, that needs no other file."""
@@ -106,7 +126,7 @@ class Domain:
         parts += [f"cells_total={total}"] + ["reviewed=False"] * (not self.reviewed)
         return f"Domain({', '.join(parts)})"
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """The names of the attributes."""
         return tuple(attribute.name for attribute in self.attributes)

@@ -42,10 +42,13 @@ class KeySpace:
             hint = "Give each attribute its number of values."
             raise BadNumber(name="shape", value=shape, allowed="needs sizes from 1 to 2^63 - 1", hint=hint)
         groups: list[list[int]] = [[]]
+        cells = 1
         for size in self.shape:
-            if prod(groups[-1]) * size > 1 << 64:
+            if cells * size > 1 << 64:
                 groups.append([])
+                cells = 1
             groups[-1].append(size)
+            cells *= size
         self.groups = groups
         self.bounds = tuple(prod(group) for group in groups)
         self.cells_total = prod(self.shape)

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from json import dumps
 from math import lcm
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.domain.columns import as_column, as_text_column
+from hushtable.domain.limits import LONGEST_TEXT, MOST_EDGES
 from hushtable.domain.reading import Fate, is_missing, number, whole_number
 from hushtable.errors import BadDomain, BadNumber, shown
 from hushtable.exact.rationals import Rational, as_fraction
@@ -121,6 +123,17 @@ class Categories:
         return Fate.MISSING if is_missing(value) else Fate.UNREADABLE
 
     @cached_property
+    def described(self) -> int:
+        """How many characters of JSON list the values and the labels."""
+        lists = [self.values] if self.labels is None else [self.values, self.labels]
+        return sum(len(dumps("".join(each))) + 3 * len(each) for each in lists)
+
+    @cached_property
+    def longest(self) -> int:
+        """The most bytes that a value has as UTF-8."""
+        return max(len(value.encode()) for value in self.values)
+
+    @cached_property
     def _codes(self) -> Mapping[str, int]:
         return {value: code for code, value in enumerate(self.values)}
 
@@ -207,6 +220,9 @@ class Edges:
         edges: object = self.edges
         if not isinstance(edges, list | tuple) or len(edges) < 2:
             raise BadDomain("edges are not a list of two or more numbers", "Write edges = [0, 18, 65].")
+        if len(edges) > MOST_EDGES:
+            fact = f"there are {len(edges):,} edges, and {MOST_EDGES:,} are allowed"
+            raise BadDomain(fact, "Declare bins of equal width, or fewer edges.")
         object.__setattr__(self, "edges", tuple(as_exact(edge, name="edges") for edge in edges))
         for edge in self.edges:
             if not -(1 << 63) <= edge < 1 << 63:
@@ -294,4 +310,8 @@ def texts(values: object, *, name: str) -> tuple[str, ...]:
         "".join(values).encode()
     except UnicodeEncodeError:
         raise BadDomain(f"{name} hold text that is not Unicode", "Save the file as UTF-8.") from None
+    if max(map(len, values), default=0) > LONGEST_TEXT:
+        longest = max(values, key=len)
+        fact = f"{name} hold {shown(longest)}, a text of {len(longest):,} characters"
+        raise BadDomain(fact, f"Use shorter codes; up to {LONGEST_TEXT:,} characters are allowed.")
     return tuple(values)

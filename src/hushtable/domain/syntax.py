@@ -11,12 +11,13 @@ from collections.abc import Iterable, Mapping
 from datetime import date, datetime
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from hushtable.domain.attributes import Attribute, Bins, Categories, Edges, Integers, Kind, Other, Rule, Times
 from hushtable.domain.category_files import read_categories
 from hushtable.domain.kinds import as_exact, as_whole
 from hushtable.domain.levels import Level, bin_levels, category_levels, time_levels
+from hushtable.domain.origins import Origin
 from hushtable.domain.reading import time_of_text
 from hushtable.domain.times import UNITS
 from hushtable.errors import BadDomain, shown
@@ -44,29 +45,36 @@ _KINDS = ("integers", "categories", "bins", "times")
 _EVERY = re.compile(rf"([0-9]{{1,9}}) *({'|'.join(UNITS)})s?")
 
 
-def domain_of(document: object, *, folder: Path | None) -> dict[str, Any]:
-    """Return the fields of a `Domain`; category files lie in `folder`, and are refused if that is None."""
+class Place(NamedTuple):
+    """Where a domain file lies, and what was read there because it names it."""
+
+    folder: Path
+    read: list[Origin]
+
+
+def domain_of(document: object, *, place: Place | None) -> dict[str, Any]:
+    """Return the fields of a `Domain`; category files lie at `place`, and are refused if that is None."""
     table = _table(document, "the domain")
     attributes = table.get("attribute", [])
     if not isinstance(attributes, list) or not attributes:
         fact = "there is no [[attribute]]" if not attributes else "`attribute` is not a list of tables"
         raise BadDomain(fact, "Start each one with [[attribute]], in two pairs of brackets.")
     fields = {key: table[key] for key in ("title", "reviewed") if key in table}
-    return fields | {"attributes": tuple(_numbered(attributes, folder))}
+    return fields | {"attributes": tuple(_numbered(attributes, place))}
 
 
-def _numbered(tables: Iterable[object], folder: Path | None) -> Iterable[Attribute]:
+def _numbered(tables: Iterable[object], place: Place | None) -> Iterable[Attribute]:
     """Return the attributes; an error names the attribute, or its number while it has no name."""
-    for place, table in enumerate(tables, start=1):
+    for number, table in enumerate(tables, start=1):
         name = table.get("name") if isinstance(table, Mapping) else None
         try:
-            yield attribute_of(table, folder=folder)
+            yield attribute_of(table, place=place)
         except BadDomain as error:
             known = isinstance(name, str) and name != ""
-            raise error.at(attribute=str(name) if known else f"number {place}") from None
+            raise error.at(attribute=str(name) if known else f"number {number}") from None
 
 
-def attribute_of(document: object, *, folder: Path | None = None) -> Attribute:
+def attribute_of(document: object, *, place: Place | None = None) -> Attribute:
     """Return the attribute that a table of a domain file describes."""
     if isinstance(document, Mapping) and "levels" in document:
         hint = "Write it inside, as in bins = { start = 0, stop = 100, step = 5, levels = [10, 20] }."
@@ -80,7 +88,7 @@ def attribute_of(document: object, *, folder: Path | None = None) -> Attribute:
         raise BadDomain(f"it has {said}", f"Give exactly one of {', '.join(f'`{k}`' for k in _KINDS)}.")
     if table.get("column") == "":
         raise BadDomain("its `column` is empty", "Write the name of the data's column, or take it out.")
-    values, levels = _values(kinds[0], table[kinds[0]], folder)
+    values, levels = _values(kinds[0], table[kinds[0]], place)
     return Attribute(
         name=table["name"],
         column=table.get("column", ""),
@@ -91,7 +99,7 @@ def attribute_of(document: object, *, folder: Path | None = None) -> Attribute:
     )
 
 
-def _values(kind: str, said: object, folder: Path | None) -> tuple[Kind, tuple[Level, ...]]:
+def _values(kind: str, said: object, place: Place | None) -> tuple[Kind, tuple[Level, ...]]:
     """Return the values that the entry `kind = said` declares, and their coarser levels."""
     if kind == "categories" and isinstance(said, list):
         return Categories(values=tuple(said)), ()
@@ -106,7 +114,7 @@ def _values(kind: str, said: object, folder: Path | None) -> tuple[Kind, tuple[L
             _need(table, kind, ("low", "high"))
             return Integers(**{key: as_whole(table[key], name=key) for key in ("low", "high")}), ()
         case "categories":
-            return _categories(table, folder)
+            return _categories(table, place)
         case "bins":
             if "edges" in table:
                 _need(table, kind, ("edges",))
@@ -125,7 +133,7 @@ def _values(kind: str, said: object, folder: Path | None) -> tuple[Kind, tuple[L
             return times, time_levels(times, longer)
 
 
-def _categories(table: Mapping[str, Any], folder: Path | None) -> tuple[Categories, tuple[Level, ...]]:
+def _categories(table: Mapping[str, Any], place: Place | None) -> tuple[Categories, tuple[Level, ...]]:
     """Return categories from a file, or written out with their labels, and their levels."""
     levels = table.get("levels", {})
     if not isinstance(levels, Mapping):
@@ -143,13 +151,13 @@ def _categories(table: Mapping[str, Any], folder: Path | None) -> tuple[Categori
         if type(said) is not int and (not isinstance(said, str) or not said):
             hint = "Write the name of a column of the file, or how many first characters make the level."
             raise BadDomain(f"the level {shown(name)} = {shown(said)} is neither text nor a number", hint)
-    if folder is None:
+    if place is None:
         raise BadDomain("categories are in another file", "Write them out under `values` here.")
     columns = [said for said in levels.values() if isinstance(said, str)]
-    path = folder / table["file"]
-    values, further = read_categories(
-        path, column=table.get("column"), label=table.get("label"), further=columns
+    values, further, origin = read_categories(
+        place.folder, table["file"], column=table.get("column"), label=table.get("label"), further=columns
     )
+    place.read.append(origin)
     texts = iter(further)
     declared = {name: said if isinstance(said, int) else next(texts) for name, said in levels.items()}
     return values, category_levels(values, declared)
@@ -204,7 +212,7 @@ def _table(said: object, what: str) -> Mapping[str, Any]:
         raise BadDomain(f"{what} = {shown(said)} is not a table", f"Write {_EXAMPLES.get(what, 'TOML')}.")
     for key in said:
         if key not in _ALLOWED[what]:
-            near = get_close_matches(str(key), _ALLOWED[what], n=1)
+            near = get_close_matches(str(key)[:100], _ALLOWED[what], n=1)
             guess = f"Did you mean `{near[0]}`? " if near else ""
             allowed = ", ".join(f"`{name}`" for name in _ALLOWED[what])
             raise BadDomain(f"{what} has no key {shown(key)}", f"{guess}Allowed are {allowed}.")

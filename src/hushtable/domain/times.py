@@ -159,7 +159,7 @@ def _check_zone(name: object) -> None:
         return
     zones = _zones()
     if not isinstance(name, str) or name not in zones:
-        near = get_close_matches(str(name), zones, n=1)
+        near = get_close_matches(str(name)[:100], zones, n=1)
         hint = f'Did you mean "{near[0]}"?' if near else 'Write a name such as "Europe/Berlin".'
         if not zones:
             hint = "This machine has no list of time zones: install the Python package `tzdata`."

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,8 +20,11 @@ from hushtable.domain.measure import Measure, Unit
 from hushtable.engines.coding import amount_problem, code_sql, coding
 from hushtable.engines.counting import default_memory
 from hushtable.engines.databases import SQLiteFile, only_table
+from hushtable.engines.delimited import Unread
 from hushtable.engines.engine import LEAST_MEMORY, as_bytes, connect, fetched
-from hushtable.engines.files import files_of, files_sql, format_of, is_duckdb, is_sqlite
+from hushtable.engines.files import files_of, format_of, is_duckdb, is_sqlite
+from hushtable.engines.inputs import check_categories
+from hushtable.engines.json_lines import LineRows, keys_of
 from hushtable.engines.naming import folded, found
 from hushtable.engines.quoting import name_sql
 from hushtable.engines.reading import read_sql, type_text, unit_sql
@@ -33,7 +36,6 @@ if TYPE_CHECKING:
     pass
 
 _FIRST_ROWS = 100_000  # of JSON lines, that are searched for names
-_LONGEST_LINE = 1 << 24
 _RENAME = "Name another column, or rename it in a query."
 _LARGEST_INTEGER = (1 << 63) - 2
 
@@ -98,7 +100,8 @@ class Report:
     """What a count of these rows would do. Private.
 
     A row that several rules drop counts once in `rows_dropped`. Where some column has a problem, it is not
-    known which rows would be dropped: `rows_dropped` and `rows_counted` are None.
+    known which rows would be dropped: `rows_dropped` and `rows_counted` are None. `unreadable` are records
+    of text files that were dropped before they were rows; no other number has them.
     """
 
     attributes: tuple[Look, ...]
@@ -108,6 +111,7 @@ class Report:
     rows_read: int
     rows_dropped: int | None
     rows_counted: int | None
+    unreadable: Unread = field(default_factory=Unread)
 
     @property
     def problems(self) -> tuple[Problem, ...]:
@@ -127,8 +131,8 @@ class Report:
 
     @property
     def counts_nothing(self) -> bool:
-        """Whether there are rows, and all of them are dropped."""
-        return self.rows_counted == 0 < self.rows_read
+        """Whether there are rows, or records that should be, and all of them are dropped."""
+        return self.rows_counted == 0 < self.rows_read + self.unreadable.records
 
     def __repr__(self) -> str:
         return f"Report({len(self.attributes)} attributes, rows=<private>)"
@@ -155,6 +159,7 @@ def check_rows(
     (Report(1 attributes, rows=<private>), True, 3, 1)
     """
     measure = measure or Measure()
+    check_categories(domain, data)
     with opened_rows(
         data,
         names=[*(attribute.column for attribute in domain.attributes), *measure.readers],
@@ -170,6 +175,7 @@ def check_rows(
             looks.append(_amount_look(measure, measure.amount_column, rows.columns))
         unit = None if measure.unit is None else _unit_look(measure.unit, rows.columns)
         looks, unit, read, kept = _counted(rows, looks, unit)
+        unreadable = rows.unreadable()
         columns = list(rows.columns)
     names = names_in(data, rows=_FIRST_ROWS) if query is None else None
     # In JSON, upper and lower case differ.
@@ -184,6 +190,7 @@ def check_rows(
         rows_read=read,
         rows_dropped=read - kept,
         rows_counted=kept - (0 if unit is None else unit.rows_beyond),
+        unreadable=unreadable,
     )
     return replace(report, rows_dropped=None, rows_counted=None) if report.problems else report
 
@@ -206,18 +213,11 @@ def names_in(data: Any, *, rows: int | None = None) -> list[str] | None:
     files = [file for path in paths for file in files_of(os.fsdecode(path))]
     if {format_of(file) for file in files} != {"json"}:
         return None
-    lines = (
-        f"SELECT json_keys(json) AS keys FROM read_json_objects({files_sql(files)}, "
-        f"format = 'newline_delimited', maximum_object_size = {_LONGEST_LINE})"
-        + ("" if rows is None else f" LIMIT {rows}")
-    )
-    places = f"SELECT unnest(keys) AS key, generate_subscripts(keys, 1) AS place FROM ({lines}) AS lines"
-    sql = f"SELECT key FROM ({places}) AS places GROUP BY key ORDER BY min(place), key"
     with (
         spill_folder() as folder,
         closing(connect(memory=default_memory() // 2, threads=os.cpu_count() or 1, folder=folder)) as engine,
     ):
-        return [key for (key,) in fetched(sql, engine) if key]
+        return keys_of(LineRows(files), engine, limit=rows)
 
 
 def _absent(wanted: str, columns: Mapping[str, str], hint: str) -> Problem:

@@ -20,13 +20,14 @@ import numpy as np
 
 from hushtable.domain.domain import Domain
 from hushtable.domain.keys import KeySpace
-from hushtable.domain.measure import Measure, Unit
+from hushtable.domain.measure import Measure, Sensitivities, Unit
 from hushtable.engines.coding import broken_rules
 from hushtable.engines.engine import LEAST_MEMORY, as_bytes, quiet
+from hushtable.engines.inputs import check_categories
 from hushtable.engines.keying import KeyReader, Tally, drawn_salt, keyed_rows
 from hushtable.engines.rows import opened_rows
 from hushtable.engines.runs import counted_slices, exact_sum
-from hushtable.errors import BadDomain
+from hushtable.errors import BadDomain, within_memory
 from hushtable.noise import BitSource, KeyStream
 from hushtable.structures.nodes import NodeSpace
 from hushtable.table.lifting import lifted
@@ -66,10 +67,12 @@ class CountedRows(NamedTuple):
     space: KeySpace
     slices: SlicesHere
     tally: Tally
+    sensitivity: Sensitivities
 
     def table(self) -> SparseTable:
         """Return all slices as one table in memory."""
-        return joined(self.space, (part.load() for part in self.slices.parts))
+        cells = (part.load() for part in self.slices.parts)
+        return joined(self.space, cells, sensitivity=self.sensitivity)
 
     def total(self) -> int:
         """Return the sum of all counts."""
@@ -83,13 +86,15 @@ class CountedRows(NamedTuple):
         return f"CountedRows(shape={self.space.shape}, counts=<private>)"
 
 
-def joined(space: KeySpace, slices: Iterable[Cells]) -> SparseTable:
+def joined(space: KeySpace, slices: Iterable[Cells], *, sensitivity: Sensitivities) -> SparseTable:
     """Return the cells of all slices as one table in memory."""
     cells = list(slices)
     keys = np.concatenate([keys for keys, _ in cells], axis=1)
-    return SparseTable.from_cells(space, keys, np.concatenate([counts for _, counts in cells]))
+    counts = np.concatenate([counts for _, counts in cells])
+    return SparseTable.from_cells(space, keys, counts, sensitivity=sensitivity)
 
 
+@within_memory
 def count(
     data: Any,
     *,
@@ -104,6 +109,8 @@ def count(
     memory: int | str | None = None,
 ) -> SparseTable:
     """Count the rows of `data` in the cells of `domain`. The table is private.
+
+    It knows what one unit changes in it (`table.sensitivity`), and `ht.summarize` draws noise for that.
 
     =============================  =====================================================================
     data                           read as
@@ -163,6 +170,7 @@ def counted_rows(
     Workers elsewhere must know before which `nodes` will be lifted from the cells, and about how many empty
     ones will be `drawn`, to have equal work.
     """
+    check_categories(domain, data)
     if is_on_spark(data):
         from hushtable.engines.spark.counting import counted_on_spark
 
@@ -214,7 +222,12 @@ def counted_rows(
                 threads=workers,
                 progress=progress,
             )
-        yield CountedRows(domain.space, SlicesHere(slices, workers, progress), stream.tally)
+        yield CountedRows(
+            domain.space,
+            SlicesHere(slices, workers, progress),
+            stream.tally,
+            sensitivity=measure.sensitivities,
+        )
 
 
 def is_on_spark(data: Any) -> bool:

@@ -17,6 +17,7 @@ from contextlib import closing, suppress
 from datetime import datetime, time, timedelta
 from fractions import Fraction
 from math import floor, log10
+from pathlib import Path
 from textwrap import wrap
 from typing import Any, NamedTuple
 
@@ -97,6 +98,15 @@ class _Draft(NamedTuple):
     line: str = ""
     comment: str = ""
     commented: bool = False
+
+
+def is_draft(path: Path) -> bool:
+    """Return whether a file is a draft that nobody has reviewed: its words are there, and the line too."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read(len(_HEAD)).startswith(_HEAD[: _HEAD.index("title")])
+    except (OSError, UnicodeDecodeError):
+        return False
 
 
 def draft_domain(

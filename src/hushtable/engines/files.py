@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable
 from glob import escape, glob, has_magic
 from pathlib import Path
 from typing import Any
 
 from hushtable.engines.quoting import text_sql
+from hushtable.engines.versions import check_local_versions
 from hushtable.errors import BadData
 
 _PACKED = (".gz", ".zst")
@@ -74,6 +76,7 @@ def files_sql(files: list[str]) -> str:
 def files_of(path: str) -> list[str]:
     """Return the files that a path, folder or pattern names."""
     if os.path.isdir(path):
+        check_local_versions([path])
         inside = sorted(str(file) for file in Path(path).rglob("*") if file.is_file())
         found = [file for file in inside if not _hidden(os.path.relpath(file, path))]
         if not found:
@@ -86,9 +89,25 @@ def files_of(path: str) -> list[str]:
             raise BadData(f"no file matches {path!r}", "Check the pattern; put it in quotes in a shell.")
     else:
         raise BadData(f"there is no file {path!r}", "Check the path.")
+    check_local_versions(found)
     for file in found:
         _check_access(file)
     return found
+
+
+def check_once(files: Iterable[str]) -> None:
+    """Raise if two names are of one file: each of its rows would count twice.
+
+    They are compared by device and inode, which links and mounts of one disk have in common.
+    """
+    seen: set[object] = set()
+    for file in files:
+        found = os.stat(file)
+        same = {os.path.realpath(file), (found.st_dev, found.st_ino) if found.st_ino else file}
+        if not seen.isdisjoint(same):
+            hint = "Give each file once. A link, or a second path to it, is the same file."
+            raise BadData(f"the file {said(file)} is given twice", hint)
+        seen |= same
 
 
 def format_of(file: str) -> str:

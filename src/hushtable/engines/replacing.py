@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from hushtable.errors import BadData, BadQuery, HushtableError, InternalError
+from hushtable.errors import BadData, BadQuery, HushtableError, InternalError, LowMemory
 
 INTERRUPTED = "Query interrupted"  # what DuckDB makes of Ctrl-C
 _DISK_FULL = 28
@@ -157,7 +157,7 @@ def replaced(error: Exception) -> HushtableError | KeyboardInterrupt:
     if words == INTERRUPTED or re.search(r"^KeyboardInterrupt\b", words, re.MULTILINE):
         return KeyboardInterrupt()
     if isinstance(error, duckdb.OutOfMemoryException | MemoryError):
-        return BadData("there was too little memory", "Give more: --memory 4GB, or memory='4GB'.")
+        return LowMemory(LowMemory.OWNER)
     if isinstance(error, duckdb.ConversionException | duckdb.OutOfRangeException):
         hint = "Write TRY_CAST, or TRY(...) around a function: they give NULL where a value does not fit."
         return BadData("some row cannot be converted as the query or filter says", hint)

@@ -8,18 +8,19 @@ amounts that are added up (`confining`), and every name stands for one column (`
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hushtable.engines.confining import check_confined
 from hushtable.engines.databases import SQLiteFile, attach, only_table
+from hushtable.engines.delimited import Unread
 from hushtable.engines.engine import connect, described, interruptible, quiet
 from hushtable.engines.files import is_duckdb, is_sqlite
 from hushtable.engines.quoting import name_sql
 from hushtable.engines.reading import type_text
-from hushtable.engines.sources import TABLE, open_source
+from hushtable.engines.sources import TABLE, Source, open_source
 from hushtable.engines.spills import spill_folder
 from hushtable.engines.statements import check_condition, check_query, check_select
 from hushtable.engines.totality import UNSHARED, total_condition, total_query
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 class Rows(NamedTuple):
     """Rows ready to be counted: SQL that yields them, their columns and types, and where it runs.
 
-    `named`: whether the columns surely have names, as in `Source`.
+    `named` and `unreadable` are those of `Source`.
     """
 
     sql: str
@@ -41,6 +42,7 @@ class Rows(NamedTuple):
     connection: duckdb.DuckDBPyConnection
     folder: Path
     named: bool = True
+    unreadable: Callable[[], Unread] = Unread
 
 
 @contextmanager
@@ -104,17 +106,18 @@ def opened_rows(
                     sql = prepared(file.tables, only_table(file.tables, data) if query is None else "")
                 yield Rows(sql, described(sql, engine), False, engine, folder)
             return
-        rereadable = named = True
+        source = Source("")
         if is_duckdb(data):
             tables = attach(data, engine)
             sql = prepared(tables, only_table(tables, data) if query is None else "")
         else:
-            source, rereadable, named = open_source(
-                data, engine, names=wanted, memory=memory, threads=threads
-            )
-            quiet(engine.execute, f"CREATE TEMP VIEW {TABLE} AS {source}")
+            # A query or a filter may use the row as a whole, and no names at all stand for all of them.
+            whole = query is not None or where is not None or not names
+            source = open_source(data, engine, names=wanted, whole=whole, memory=memory, threads=threads)
+            quiet(engine.execute, f"CREATE TEMP VIEW {TABLE} AS {source.sql}")
             sql = prepared((TABLE,), TABLE)
-        yield Rows(sql, described(sql, engine), rereadable, engine, folder, named)
+        columns = described(sql, engine)
+        yield Rows(sql, columns, source.rereadable, engine, folder, source.named, source.unreadable)
 
 
 def words_of(text: object) -> list[str]:

@@ -8,26 +8,25 @@ together only if they agree on the columns that are used.
 
 from __future__ import annotations
 
-import csv
-import io
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hushtable.engines.agreeing import check_agreement, check_folders
+from hushtable.engines.agreeing import check_agreement
 from hushtable.engines.arrow import arrow_files, arrow_object
+from hushtable.engines.delimited import TextRows, Unread, read_header
 from hushtable.engines.engine import quiet
-from hushtable.engines.files import files_of, files_sql, format_of, packed, said
+from hushtable.engines.files import check_once, files_of, files_sql, format_of, said
+from hushtable.engines.json_lines import LineRows, lines_sql, unreadable_lines
 from hushtable.engines.naming import check_distinct, folded
-from hushtable.engines.quoting import name_sql, text_sql
+from hushtable.engines.partitions import check_folders, folder_columns
+from hushtable.engines.quoting import name_sql
 from hushtable.errors import BadData
 
 if TYPE_CHECKING:
     import duckdb
 
-_LONGEST_LINE = 1 << 23
-# What DuckDB's readers of text need for each thread; with less they fail, however short the lines are.
-_CSV_ROOM, _JSON_ROOM = 32 << 20, 40 << 20
+_CSV_ROOM = 48 << 20  # what a thread that reads CSV may take
 TABLE = "data"  # what a query calls the rows of files and of Python objects
 
 
@@ -35,40 +34,49 @@ class Source(NamedTuple):
     """Rows to be read: SQL that yields them, and whether they can be read twice.
 
     `named`: whether the columns surely have names. The first line of a CSV file may be a row instead.
+    `unreadable` tells, once all rows were read, how many records of text were dropped before they were rows.
     """
 
     sql: str
     rereadable: bool = True
     named: bool = True
+    unreadable: Callable[[], Unread] = Unread
 
 
 def open_source(
-    data: Any, connection: duckdb.DuckDBPyConnection, *, names: Sequence[str], memory: int, threads: int
+    data: Any,
+    connection: duckdb.DuckDBPyConnection,
+    *,
+    names: Sequence[str],
+    whole: bool,
+    memory: int,
+    threads: int,
 ) -> Source:
     """Make `data` readable through `connection`, which has so much memory and so many threads.
 
-    `names` are the columns that are used; JSON lines have no others.
+    `names` are the columns that are used; JSON lines have no others, and unless `whole`, those of CSV files
+    have no values.
     """
     given = [data] if isinstance(data, str | os.PathLike) else data
     of_paths = isinstance(given, list | tuple) and all(isinstance(path, str | os.PathLike) for path in given)
     if not of_paths or not given:
         return Source(*arrow_object(data, connection, names))
-    source, room = _paths([os.fsdecode(path) for path in given], connection, names)
-    if room and memory // room < threads:
-        connection.execute(f"SET threads = {max(1, memory // room)}")
-    return source
+    paths = [os.fsdecode(path) for path in given]
+    return _paths(paths, connection, names, whole=whole, memory=memory, threads=threads)
 
 
 def _paths(
-    given: list[str], connection: duckdb.DuckDBPyConnection, names: Sequence[str]
-) -> tuple[Source, int]:
-    """Return the rows of files, folders and patterns, and the memory that reading takes for each thread."""
+    given: list[str],
+    connection: duckdb.DuckDBPyConnection,
+    names: Sequence[str],
+    *,
+    whole: bool,
+    memory: int,
+    threads: int,
+) -> Source:
+    """Return the rows of files, folders and patterns."""
     files = [file for path in given for file in files_of(path)]
-    seen: set[str] = set()
-    for file in files:
-        if os.path.realpath(file) in seen:  # each of its rows would count twice
-            raise BadData(f"the file {said(file)} is given twice", "Give each file once.")
-        seen.add(os.path.realpath(file))
+    check_once(files)
     formats = {format_of(file) for file in files}
     if len(formats) > 1:
         raise BadData(
@@ -76,21 +84,14 @@ def _paths(
         )
     kind = formats.pop()
     if kind == "arrow":
-        return Source(arrow_files(files, connection, names), rereadable=False), 0
+        return Source(arrow_files(files, connection, names), rereadable=False)
     if kind == "parquet":
-        return Source(_parquet_sql(files, connection, names)), 0
-    if kind != "json":
-        return _csv(files, "\t" if kind == "tsv" else ",", names), _CSV_ROOM
-    # DuckDB takes no two names that differ in case alone: the first stands for all.
-    spelled: dict[str, str] = {}
-    for name in names:
-        spelled.setdefault(folded(name), name)
-    columns = ", ".join(f"{name_sql(name)}: 'JSON'" for name in spelled.values())
-    source = Source(
-        f"SELECT * FROM read_json({files_sql(files)}, format = 'newline_delimited', auto_detect = false, "
-        f"columns = {{{columns}}}, records = true, maximum_object_size = {_LONGEST_LINE})"
-    )
-    return source, _JSON_ROOM
+        return Source(_parquet_sql(files, connection, names))
+    if kind == "json":
+        return _json(files, connection, names)
+    readers = max(1, min(threads, memory // _CSV_ROOM))
+    delimiter = "\t" if kind == "tsv" else ","
+    return _csv(files, delimiter, connection, names, whole=whole, threads=readers)
 
 
 def _parquet_sql(files: list[str], connection: duckdb.DuckDBPyConnection, names: Sequence[str]) -> str:
@@ -138,77 +139,38 @@ def _parquet_nodes(files: list[str], connection: duckdb.DuckDBPyConnection) -> l
     raise instead
 
 
-def _csv(files: list[str], delimiter: str, names: Sequence[str]) -> Source:
+def _csv(
+    files: list[str],
+    delimiter: str,
+    connection: duckdb.DuckDBPyConnection,
+    names: Sequence[str],
+    *,
+    whole: bool,
+    threads: int,
+) -> Source:
     """Return the rows of CSV files: text in all columns, named by each file's first line."""
-    by_header: dict[tuple[str, ...], list[str]] = {}
-    for file in files:
-        by_header.setdefault(_header(file, delimiter), []).append(file)
-    headers = {file: header for header, group in by_header.items() for file in group}
-    check_agreement({file: dict.fromkeys(header, "VARCHAR") for file, header in headers.items()}, names)
-    folders = check_folders(files, headers)
-    parts = []
-    for header, group in by_header.items():
-        columns = ", ".join(f"{name_sql(name)}: 'VARCHAR'" for name in header)
-        parts.append(
-            f"SELECT * FROM read_csv({files_sql(group)}, columns = {{{columns}}}, auto_detect = false, "
-            f"header = true, "
-            f"delim = {text_sql(delimiter)}, quote = '\"', escape = '\"', nullstr = '', strict_mode = true, "
-            f"max_line_size = {_LONGEST_LINE}, buffer_size = {_LONGEST_LINE}, "
-            f"hive_partitioning = {str(folders).lower()}, hive_types_autocast = false)"
-        )
+    headers = {file: read_header(file, delimiter) for file in files}
+    check_folders(files, {file: header.names for file, header in headers.items()})
+    constants = {file: folder_columns(file, names) for file in files}
+    found = {file: dict.fromkeys([*headers[file].names, *constants[file]], "VARCHAR") for file in files}
+    check_agreement(found, names)
+    rows = TextRows(headers, used=None if whole else names, constants=constants, threads=threads)
+    connection.register("text_rows", rows)
+    # Named, for the owner's check; a count does not read them.
+    others = "".join(f", CAST(NULL AS VARCHAR) AS {name_sql(name)}" for name in rows.not_read)
     used = set(map(folded, names))
-    named = all(not used.isdisjoint(map(folded, header)) for header in by_header)
-    return Source(" UNION ALL BY NAME ".join(parts), named=named)
+    named = all(not used.isdisjoint(map(folded, each)) for each in found.values())
+    return Source(f"SELECT *{others} FROM text_rows", named=named, unreadable=lambda: rows.tally or Unread())
 
 
-def _header(file: str, delimiter: str) -> tuple[str, ...]:
-    """Return the names in the first line of a CSV file."""
-    import pyarrow as pa
-
-    # Raised below: these errors quote the file, and so would the chain.
-    failed = ""
-    names: list[str] = []
-    try:
-        stream = pa.input_stream(file, compression="detect")
-        with io.TextIOWrapper(
-            stream, encoding="utf-8-sig", errors="surrogateescape", newline=""
-        ) as text:  # later lines are not looked at
-            names = next(csv.reader(text, delimiter=delimiter, strict=True), [])
-    except csv.Error:
-        failed = "csv"
-    except OSError:
-        failed = "packed"
-    if failed == "packed":
-        fact = f"{said(file)} is damaged, cut off, or not compressed as its name says"
-        raise BadData(fact, "Copy it or make it again.")
-    if any(character == "\0" or "\ud800" <= character <= "\udfff" for name in names for character in name):
-        hint = "Save the file as CSV in UTF-8; UTF-16 and Latin-1 are not read."
-        raise BadData(f"the first line of {said(file)} is not text in UTF-8", hint)
-    if failed:
-        hint = "A quote that is not closed is a frequent cause; the first line must name the columns."
-        raise BadData(f"the first line of {said(file)} is not CSV", hint)
-    if not packed(file) and not _last_line_fits(file):
-        # DuckDB drops it without a word.
-        hint = "Look at the end of the file: it may have been filled up."
-        raise BadData(f"a line is longer than 8 MiB: the last of {said(file)}", hint)
-    if not names or not all(names):
-        raise BadData(f"the first line of {said(file)} does not name every column", "Give each a name.")
-    if len(set(map(folded, names))) < len(names):
-        hint = "Give each its own; upper and lower case make no difference."
-        raise BadData(f"the first line of {said(file)} names a column twice", hint)
-    return tuple(names)
-
-
-def _last_line_fits(file: str) -> bool:
-    """Return whether the last line of a file is short enough to be read."""
-    size = os.path.getsize(file)
-    end = size - 1  # the last byte may end the line
-    with open(file, "rb") as stream:
-        while end > max(0, size - _LONGEST_LINE):
-            begin = max(0, end - (1 << 16))
-            stream.seek(begin)
-            part = stream.read(end - begin)
-            if b"\n" in part or b"\r" in part:
-                return True
-            end = begin
-    return size <= _LONGEST_LINE
+def _json(files: list[str], connection: duckdb.DuckDBPyConnection, names: Sequence[str]) -> Source:
+    """Return the rows of JSON lines: of each line the values of `names`, as JSON."""
+    # DuckDB takes no two names that differ in case alone: the first stands for all.
+    spelled: dict[str, str] = {}
+    for name in names:
+        spelled.setdefault(folded(name), name)
+    check_folders(files, {})
+    rows = LineRows(files, constants={file: folder_columns(file, names) for file in files})
+    keys = list(spelled.values())
+    sql = lines_sql(rows, keys, connection)
+    return Source(sql, unreadable=lambda: unreadable_lines(rows, keys, connection))

@@ -19,7 +19,8 @@ Rational: TypeAlias = int | float | str | Decimal | Fraction
 
 # Noise at this rate passes 2^62 with chance exp(-2^22), so 64-bit counts hold it.
 SMALLEST_RATE = Fraction(1, 1 << 40)
-LARGEST_RATE = Fraction(1 << 20)
+# Above, chances lie so close to 0 and 1 that certifying them takes ever more bits; noise is 0 long before.
+LARGEST_RATE = Fraction(1 << 10)
 
 # "1e999999999" is ten characters of text and a gigabyte of integer; nobody means it.
 _LARGEST_EXPONENT = 4_000
@@ -85,7 +86,7 @@ def as_rate(value: Rational) -> Fraction:
             name="rate", value=value, allowed="is below 2^-40, where noise outgrows 64-bit counts", hint=hint
         )
     if rate > LARGEST_RATE:
-        allowed = "is above 2^20, where no noise is left, and no privacy"
+        allowed = "is above 2^10, where no noise is left, and no privacy"
         raise BadNumber(name="rate", value=value, allowed=allowed, hint=hint)
     return rate
 

@@ -2,7 +2,8 @@
 
 Promise: what all entries cost together never exceeds the budget, in exact rationals, whoever else charges it
 at the same time. A charge is on the disk before `charge` returns, and so before anything is drawn; it is
-never given back: a release that was killed stays spent, and shows as unfinished.
+never given back: a release that was killed stays spent, and shows as unfinished. A ledger protects one unit,
+stated once: a release for another is refused, or costs its epsilon times a bound that the owner declared.
 Cost: each call reads all entries, so that the sum is never a number kept beside them.
 """
 
@@ -10,14 +11,16 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import unicodedata
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from hushtable.errors import BadLedger, BadNumber, BudgetExceeded, shown
+from hushtable.errors import BadLedger, BadNumber, BudgetExceeded, InternalError, shown
 from hushtable.exact.rationals import Rational, as_count, as_positive
 from hushtable.ledger import storage
 
@@ -31,17 +34,34 @@ _EXACT = re.compile(r"([1-9][0-9]{0,49})/([1-9][0-9]{0,49})")
 _LARGEST_TERM = 10**50
 _LARGEST_SUM = 10**300
 
+_LARGEST_BOUND = 1 << 40
 _LONGEST_TEXT = 1_000
-_EXAMPLES = {"about": "commuters 2024", "what": "commute.parquet", "digest": "sha256:9f86d081"}
+_EXAMPLES = {
+    "about": "commuters 2024",
+    "what": "commute.parquet",
+    "digest": "sha256:9f86d081",
+    "unit": "person_id",
+    "name": "commute.parquet",
+}
+_ROW = "row"  # what a release protects that names no other unit
+PURE = "pure"  # the one currency that is charged; the file has room for others
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Entry:
-    """One release, as the ledger has it. It is spent from the charge on, finished or not."""
+    """One release, as the ledger has it. It is spent from the charge on, finished or not.
+
+    `epsilon` is what it cost one unit of the ledger. `unit` is whom the release itself protects: a unit of
+    the ledger, or another, of which that has at most `most`, as its owner declared; the release's own epsilon
+    is then `epsilon / most`. `name` is None where none was given, and `unit` in ledgers of version 1.
+    """
 
     number: int
     when: str
+    name: str | None
     what: str
+    unit: str | None
+    most: int
     epsilon: Fraction
     digest: str | None
 
@@ -53,25 +73,28 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
 class Ledger:
-    """How much epsilon may be spent on a group of people, and what was spent.
+    """How much epsilon may be spent on each unit of a group of people, and what was spent.
 
-    Guarantee: the entries together never cost more than the budget, exactly, whatever number of threads and
-    processes charge the file at once. Whoever may write the file can still change it by hand, and an old copy
-    put back in its place forgets: keep it on a local disk, as you would an account book. Its mode is 0600;
-    to share it, let others write the file and its folder.
+    Guarantee: all entries protect one unit, and together they never cost it more than the budget, exactly,
+    whatever number of threads and processes charge the file at once. Whoever may write the file can still
+    change it by hand, and an old copy put back in its place forgets: keep it on a local disk, as you would an
+    account book. Its mode is 0600; to share it, let others write the file and its folder.
 
-    ====================================  ==========================
-    case                                  result
-    ====================================  ==========================
-    the rest covers the charge exactly    charged; 0 is left
-    the rest does not cover the charge    `BudgetExceeded`
-    killed after the charge               spent, and "unfinished"
-    in use by others for a minute         `BadLedger`
-    missing, damaged, of a newer version  `BadLedger`
-    ====================================  ==========================
+    ========================================  ==============================================
+    case                                      result
+    ========================================  ==============================================
+    the rest covers the charge exactly        charged; 0 is left
+    the rest does not cover the charge        `BudgetExceeded`
+    the first charge, and no unit was stated  the release's unit is the ledger's, for ever
+    a release that protects another unit      `BadLedger`; or charged by a declared bound
+    killed after the charge                   spent, and "unfinished"
+    in use by others for a minute             `BadLedger`
+    of version 1                              read as it is; charged after `upgrade`
+    missing, damaged, of a newer version      `BadLedger`
+    ========================================  ==============================================
 
     >>> import hushtable as ht
-    >>> ledger = ht.Ledger.create("commuters.ledger", epsilon=1, about="commuters 2024")
+    >>> ledger = ht.Ledger.create("commuters.ledger", epsilon=1, about="commuters 2024", unit="person_id")
     >>> number = ledger.charge("0.9", what="commute.parquet")
     >>> ledger.left
     Fraction(1, 10)
@@ -84,6 +107,10 @@ class Ledger:
     hushtable.errors.BudgetExceeded: this release costs epsilon=1/5, but only epsilon=1/10 is left.
     Lower `epsilon` or stop here: what is spent on these people stays spent.
     `hushtable ledger show` lists what was spent.
+    >>> ledger.declare("row", most=4)
+    >>> number = ledger.charge("1/40", what="trips.parquet", unit="row")
+    >>> ledger.left
+    Fraction(0, 1)
     """
 
     path: Path
@@ -93,15 +120,34 @@ class Ledger:
         object.__setattr__(self, "path", Path(path).absolute())
 
     @classmethod
-    def create(cls, path: str | os.PathLike[str], *, epsilon: Rational, about: str) -> Ledger:
-        """Make a ledger with a budget of `epsilon` for the people that `about` names.
+    def create(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        epsilon: Rational,
+        about: str,
+        unit: str | None = None,
+        bounds: Mapping[str, int] | None = None,
+    ) -> Ledger:
+        """Make a ledger with a budget of `epsilon` for each unit of the people that `about` names.
+
+        `unit` says who one of them is: "row", or the name of a unit column, as in "person_id". If it is left
+        out, the first release that is charged states it. `bounds` are declared as by `declare`.
 
         Guarantee: the file appears whole or not at all, and never in the place of another: an existing one is
         refused, and of two calls at once, one succeeds.
         """
         ledger = cls(path)
         budget, text = _as_epsilon(epsilon), _as_text(about, name="about")
-        storage.create(ledger.path, about=text, epsilon=_written(budget))
+        stated = None if unit is None else _as_unit(unit)
+        declared = {_as_unit(other): _as_bound(most) for other, most in (bounds or {}).items()}
+
+        def fill(connection: sqlite3.Connection) -> None:
+            _open_account(connection, about=text, unit=stated, epsilon=budget)
+            for other, most in declared.items():
+                _declare(ledger.path, connection, other, most)
+
+        storage.create(ledger.path, fill=fill)
         return ledger
 
     @classmethod
@@ -114,10 +160,59 @@ class Ledger:
             _read(ledger.path, connection)
         return ledger
 
+    @classmethod
+    def upgrade(cls, path: str | os.PathLike[str], *, unit: str) -> Ledger:
+        """Make a ledger of version 1 one of version 2, which protects `unit`, and return it.
+
+        A ledger of version 1 does not say whom it protects. `unit` is whom all of its releases so far
+        protect: "row", "counted person (people)", or a unit column, as in "person_id". It stays for ever.
+
+        Guarantee: budget, entries and what was spent stay exactly as they are. It is done whole or not at
+        all, whenever the process is killed, and whoever charges the ledger meanwhile.
+        """
+        ledger, stated = cls(path), _as_unit(unit)
+        with storage.upgrading(ledger.path) as connection:
+            old = _read(ledger.path, connection)
+            storage.rebuild(connection)
+            _open_account(connection, about=old.about, unit=stated, epsilon=old.epsilon)
+            for entry in old.entries:
+                row = (entry.number, entry.when, entry.what, stated, _written(entry.epsilon))
+                connection.execute(
+                    "INSERT INTO entries VALUES (?, ?, NULL, ?, ?, 1, NULL, ?, NULL, NULL, NULL)", row
+                )
+                if entry.digest is not None:
+                    _finish(connection, entry.number, entry.digest)
+            new = _read(ledger.path, connection)
+            kept = tuple(replace(entry, unit=None) for entry in new.entries)
+            if (new.about, new.epsilon, kept) != (old.about, old.epsilon, old.entries):
+                raise InternalError("an upgrade changed what a ledger says")
+        return ledger
+
     @property
     def about(self) -> str:
         """The people whose budget this is, in the owner's words."""
         return self._account().about
+
+    @property
+    def unit(self) -> str | None:
+        """Who one of them is: "row", or a column, as in "person_id"; None while it is not stated."""
+        return self._account().unit
+
+    @property
+    def bounds(self) -> dict[str, int]:
+        """How many of other units one unit of this ledger has at most, as its owner declared."""
+        return dict(self._account().bounds)
+
+    @property
+    def currency(self) -> Literal["pure"]:
+        """What is spent: "pure" is epsilon of pure differential privacy."""
+        self._account()
+        return "pure"
+
+    @property
+    def version(self) -> int:
+        """The version of the file: 2, or 1 for one that `upgrade` has to change before it is charged."""
+        return self._account().version
 
     @property
     def epsilon(self) -> Fraction:
@@ -138,23 +233,42 @@ class Ledger:
         """Return all entries, the oldest first."""
         return list(self._account().entries)
 
-    def can_pay(self, epsilon: Rational) -> None:
+    def can_pay(self, epsilon: Rational, *, unit: str | None = None) -> None:
         """Raise what `charge` would raise, and charge nothing.
 
         It tells early what cannot be paid. Others may spend before the charge comes: only `charge` decides.
         """
-        cost = _as_epsilon(epsilon)
+        cost, protected = _as_epsilon(epsilon), None if unit is None else _as_unit(unit)
         with storage.rehearsing(self.path) as connection:
-            _append(self.path, connection, cost, "a rehearsal")
+            _append(self.path, connection, cost, what="a rehearsal", unit=protected, name=None)
 
-    def charge(self, epsilon: Rational, *, what: str) -> int:
-        """Spend `epsilon` on the release that `what` names, and return the number of its entry.
+    def charge(
+        self, epsilon: Rational, *, what: str, unit: str | None = None, name: str | None = None
+    ) -> int:
+        """Spend `epsilon` on the release that `what` describes, and return the number of its entry.
+
+        `unit` is whom the release protects; left out, a unit of the ledger, or "row" where none is stated
+        yet, as in `publish`. For another unit that has a declared bound, the cost is `epsilon` times the
+        bound. `name` is that of the release.
 
         Guarantee: when it returns, the charge is on the disk; with `BudgetExceeded`, nothing has changed.
         """
         cost, text = _as_epsilon(epsilon), _as_text(what, name="what")
+        protected = None if unit is None else _as_unit(unit)
+        called = None if name is None else _as_text(name, name="name")
         with storage.writing(self.path) as connection:
-            return _append(self.path, connection, cost, text)
+            return _append(self.path, connection, cost, what=text, unit=protected, name=called)
+
+    def declare(self, unit: str, *, most: int) -> None:
+        """Declare that one unit of this ledger has at most `most` of another unit, for ever.
+
+        A release that protects that other unit then costs `most` times its epsilon. The bound must be true of
+        the data: nobody checks it, and nothing enforces it. Where it is not true of somebody, the ledger says
+        less than what was spent on them.
+        """
+        other, bound = _as_unit(unit), _as_bound(most)
+        with storage.writing(self.path) as connection:
+            _declare(self.path, connection, other, bound)
 
     def finish(self, entry: int, *, digest: str) -> None:
         """Note that the output of an entry was written, and its digest; once for each entry."""
@@ -168,7 +282,7 @@ class Ledger:
             if known[number - 1].digest is not None:
                 hint = "An entry is finished once; a new output is a new release, with a charge of its own."
                 raise BadLedger(f"entry {number} of the ledger is finished already", hint)
-            connection.execute("UPDATE entries SET digest = ? WHERE number = ?", (text, number))
+            _finish(connection, number, text)
 
     def __repr__(self) -> str:
         return f"Ledger.open({str(self.path)!r})"
@@ -183,7 +297,10 @@ class Ledger:
 class _Account:
     """All that a ledger's file says at one moment."""
 
+    version: int
     about: str
+    unit: str | None
+    bounds: dict[str, int]
     epsilon: Fraction
     entries: tuple[Entry, ...]
 
@@ -198,44 +315,163 @@ class _Account:
         return self.epsilon - self.spent
 
 
-def _append(path: Path, connection: sqlite3.Connection, cost: Fraction, what: str) -> int:
-    """Add an entry to a ledger that can pay for it."""
+def _append(
+    path: Path,
+    connection: sqlite3.Connection,
+    epsilon: Fraction,
+    *,
+    what: str,
+    unit: str | None,
+    name: str | None,
+) -> int:
+    """Add an entry to a ledger that protects its unit and can pay for it."""
     account = _read(path, connection)
+    protected = unit or account.unit or _ROW
+    if account.unit is None:
+        connection.execute("UPDATE budget SET unit = ?", (protected,))
+    most = 1 if account.unit in (None, protected) else account.bounds.get(protected)
+    if most is None:
+        raise _unlike(path, account.unit, protected)
+    cost, converted = (
+        epsilon * most,
+        f"{epsilon} for each {protected}, of which each {account.unit} has {most}",
+    )
     if cost > account.left:
-        raise BudgetExceeded(needed=cost, left=account.left)
-    if not _is_short(account.spent + cost, _LARGEST_SUM):
+        raise BudgetExceeded(needed=cost, left=account.left, converted=converted if most > 1 else "")
+    if not _is_short(cost, _LARGEST_TERM) or not _is_short(account.spent + cost, _LARGEST_SUM):
         raise BadNumber(
             name="epsilon",
-            value=str(cost),
+            value=str(epsilon),
             allowed="makes the exact sum of this ledger longer than 300 digits",
             hint="Use decimals, as in 0.05, or fractions whose denominators have common factors.",
         )
     number = len(account.entries) + 1
-    moment = datetime.now(UTC).isoformat(timespec="seconds")
     connection.execute(
-        "INSERT INTO entries VALUES (?, ?, ?, ?, NULL)", (number, moment, what, _written(cost))
+        "INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULL, NULL, NULL)",
+        (number, _now(), name, what, protected, most, f"epsilon={_written(epsilon)}", _written(cost)),
     )
     return number
 
 
+def _finish(connection: sqlite3.Connection, number: int, digest: str) -> None:
+    """Note the digest of an entry."""
+    connection.execute("UPDATE entries SET digest = ? WHERE number = ?", (digest, number))
+
+
+def _unlike(path: Path, own: str | None, other: str) -> BadLedger:
+    """Return the error for a release that protects another unit than the ledger."""
+    declare = f"hushtable ledger declare FILE --bound {shlex.quote(f'{other}=K')}"
+    return BadLedger(
+        f"the ledger {str(path)!r} protects each {own}, and this release each {other}, "
+        "so their epsilons do not add up",
+        f"Nothing was charged. Publish for each {own}. Or, if you know that each {own} has at most K of "
+        f"{other} in the data, declare it: `{declare}`. Such releases then cost "
+        "K times their epsilon. Nobody checks that bound for you.",
+    )
+
+
+def _open_account(connection: sqlite3.Connection, *, about: str, unit: str | None, epsilon: Fraction) -> None:
+    """Write the budget of a new ledger."""
+    row = (about, unit, PURE, _written(epsilon), None, None)
+    connection.execute("INSERT INTO budget VALUES (?, ?, ?, ?, ?, ?)", row)
+
+
+def _declare(path: Path, connection: sqlite3.Connection, unit: str, most: int) -> None:
+    """Add a bound to a ledger whose unit is stated, of a unit that has none."""
+    account = _read(path, connection)
+    if account.unit is None:
+        hint = "State it first, by `unit` (--unit) when the ledger is made, or by the first release."
+        raise BadLedger(f"the ledger {str(path)!r} states no unit yet, so nothing is bounded", hint)
+    if unit == account.unit:
+        hint = "Bounds are for releases that protect another unit, as in row."
+        raise BadLedger(f"the ledger protects each {unit} itself", hint)
+    if unit in account.bounds:
+        fact = f"each {account.unit} has at most {account.bounds[unit]} of {unit}, as was declared"
+        raise BadLedger(fact, "A bound is never changed: releases may have been charged by it.")
+    number = len(account.bounds) + 1
+    connection.execute("INSERT INTO bounds VALUES (?, ?, ?, ?)", (number, _now(), unit, most))
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+class _Budget(NamedTuple):
+    """The row of a budget, as it is in the file."""
+
+    about: str
+    unit: str | None
+    currency: str
+    epsilon: str
+    delta: None
+    rho: None
+
+
+class _Row(NamedTuple):
+    """The row of an entry, as it is in the file."""
+
+    number: int
+    when: str
+    name: str | None
+    what: str
+    unit: str | None
+    most: int
+    guarantee: str | None
+    epsilon: str
+    delta: None
+    rho: None
+    digest: str | None
+
+
+# What a ledger of version 1 says, as one of version 2 would, but for the unit.
+_BUDGET_1 = f"SELECT about, NULL, '{PURE}', epsilon, NULL, NULL FROM budget"
+_ENTRIES_1 = "SELECT number, charged_at, NULL, what, NULL, 1, NULL, epsilon, NULL, NULL, digest FROM entries"
+
+
 def _read(path: Path, connection: sqlite3.Connection) -> _Account:
-    """Read and check all rows of a ledger."""
-    budgets = connection.execute("SELECT about, epsilon FROM budget").fetchall()
-    rows = connection.execute(
-        "SELECT number, charged_at, what, epsilon, digest FROM entries ORDER BY number"
-    ).fetchall()
-    if len(budgets) != 1 or [row[0] for row in rows] != list(range(1, len(rows) + 1)):
+    """Read and check all rows of a ledger, of whatever version."""
+    version = storage.version(connection)
+    found = connection.execute("SELECT * FROM budget" if version > 1 else _BUDGET_1).fetchall()
+    declared = connection.execute("SELECT * FROM bounds ORDER BY number").fetchall() if version > 1 else []
+    listed = connection.execute("SELECT * FROM entries" if version > 1 else _ENTRIES_1).fetchall()
+    rows = sorted(_Row(*row) for row in listed)
+    budgets = [_Budget(*row) for row in found]
+    whole = [[row[0] for row in numbered] == [*range(1, len(numbered) + 1)] for numbered in (declared, rows)]
+    if len(budgets) != 1 or not all(whole):
         raise storage.damaged(path, "lacks rows that it had")
-    ((about, budget),) = budgets
-    texts = [about, *(text for _, when, what, _, digest in rows for text in (when, what, digest))]
-    if not all(isinstance(text, str | None) for text in texts):
+    (budget,) = budgets
+    texts = [budget.about, *(text for row in rows for text in (row.when, row.what, row.name, row.digest))]
+    units = [budget.unit] * (budget.unit is not None) + [unit for _, _, unit, _ in declared]
+    if not all(isinstance(text, str | None) for text in texts) or not all(map(_is_name, units)):
         raise storage.damaged(path, "holds a text that cannot be read")
+    if budget.currency != PURE:
+        hint = "Install the newer hushtable, which reads and charges it."
+        fact = f"the ledger {str(path)!r} is in the currency {shown(budget.currency)}"
+        raise BadLedger(f"{fact}, and this hushtable knows {PURE} epsilon alone", hint)
+    bounds = {unit: most for _, _, unit, most in declared}
+    known = [(None, 1)] if version == 1 else [(budget.unit, 1), *bounds.items()]
+    if not all(isinstance(most, int) for most in bounds.values()) or any(
+        (row.unit, row.most) not in known or (row.delta, row.rho) != (None, None) for row in rows
+    ):
+        raise storage.damaged(path, "holds an entry of another unit or currency than its own")
     account = _Account(
-        about=about,
-        epsilon=_parsed(path, budget),
+        version=version,
+        about=budget.about,
+        unit=budget.unit,
+        bounds=bounds,
+        epsilon=_parsed(path, budget.epsilon),
         entries=tuple(
-            Entry(number=number, when=when, what=what, epsilon=_parsed(path, epsilon), digest=digest)
-            for number, when, what, epsilon, digest in rows
+            Entry(
+                number=row.number,
+                when=row.when,
+                name=row.name,
+                what=row.what,
+                unit=row.unit,
+                most=row.most,
+                epsilon=_parsed(path, row.epsilon),
+                digest=row.digest,
+            )
+            for row in rows
         ),
     )
     if account.left < 0:
@@ -282,3 +518,26 @@ def _as_text(value: object, *, name: str) -> str:
         hint = f"Write one line of 1 to {_LONGEST_TEXT} characters, as in {name}={_EXAMPLES[name]!r}."
         raise BadLedger(f"{name}={shown(value)} is no line of text", hint)
     return value
+
+
+def _as_unit(value: object) -> str:
+    """Return the name of a unit."""
+    text = _as_text(value, name="unit")
+    if not _is_name(text):
+        hint = f"Write the name alone, as in unit={_EXAMPLES['unit']!r}."
+        raise BadLedger(f"unit={shown(value)} has spaces around it, or characters that do not print", hint)
+    return text
+
+
+def _is_name(text: object) -> bool:
+    """Whether a value is a name that looks like no other: units are compared, and stand in messages."""
+    return isinstance(text, str) and text.isprintable() and text == text.strip() != ""
+
+
+def _as_bound(value: int) -> int:
+    """Return a checked bound."""
+    hint = "It says how many of that unit one unit of the ledger has at most, as in 12."
+    most = as_count(value, name="most")
+    if not 1 <= most <= _LARGEST_BOUND:
+        raise BadNumber(name="most", value=value, allowed="must be from 1 to 2^40", hint=hint)
+    return most

@@ -24,7 +24,8 @@ from hushtable.exact.laws import Piece, WeightedGeometric
 from hushtable.exact.powers import Number, Powers
 from hushtable.exact.rationals import Rational, as_fraction, as_positive
 
-LARGEST_CUTOFF = 1 << 61  # so that a count that reaches it, with its noise, fits 64 bits
+LARGEST_NOISY = 1 << 61  # noisy counts are saturated here, so that they fit 64 bits; rules see them so
+LARGEST_CUTOFF = 1 << 61  # what a saturated count can reach
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +88,7 @@ class Acceptance:
 
     def chance(self, value: int) -> Fraction:
         """Return the chance that a noisy count of `value` is accepted."""
-        magnitude = abs(value) if self.two_sided else value
+        magnitude = min(abs(value) if self.two_sided else value, LARGEST_NOISY)
         if magnitude < self.lowest:
             return Fraction(0)
         if self.threshold is None:
@@ -96,17 +97,22 @@ class Acceptance:
 
     @property
     def pieces(self) -> tuple[Piece, ...]:
-        """The chance as a function of the magnitude: a ramp up to the threshold, then 1."""
+        """The chance as a function of the magnitude: a ramp up to the threshold, then 1.
+
+        Counts are saturated, so the chance is the same for all magnitudes from `LARGEST_NOISY` on.
+        """
         if self.edge_chance < 1:
+            if self.lowest >= LARGEST_NOISY:
+                return (Piece(self.lowest, None, self.edge_chance),)
             edge = Piece(self.lowest, self.lowest + 1, self.edge_chance)
             return (edge, Piece(self.lowest + 1, None, Fraction(1)))
-        ramp_end = 0 if self.threshold is None else floor(self.threshold) + 1
-        if ramp_end <= self.lowest or self.threshold is None:
+        if self.threshold is None:
             return (Piece(self.lowest, None, Fraction(1)),)
-        return (
-            Piece(self.lowest, ramp_end, Fraction(0), 1 / self.threshold),
-            Piece(ramp_end, None, Fraction(1)),
-        )
+        ramp_end = min(floor(self.threshold) + 1, LARGEST_NOISY)
+        plateau = Piece(max(ramp_end, self.lowest), None, min(LARGEST_NOISY / self.threshold, Fraction(1)))
+        if ramp_end <= self.lowest:
+            return (plateau,)
+        return (Piece(self.lowest, ramp_end, Fraction(0), 1 / self.threshold), plateau)
 
     def magnitude(self, a: Powers) -> WeightedGeometric:
         """Return the law of |V| for the noise V of an accepted empty cell."""

@@ -52,6 +52,8 @@ def empty_cells(bounds: Sequence[int], occupied: Keys, entropy: BitSource, *, co
     unavailable = occupied.shape[1] + count
     if unavailable > cells_total:
         raise InternalError("more empty cells were asked for than the domain has")
+    if not count:
+        return no_keys(len(bounds))  # of a full table, too, which has no empty cell
     if cells_total > _MAP_CELLS * unavailable:
         return _draw_until_distinct(bounds, occupied, entropy, count)
     # The domain is small enough for a map of its cells, in one line, whatever words their keys have.

@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from hushtable.errors import BadOutput, MissingPackage
 from hushtable.planning.wording import number, percent
-from hushtable.release.placing import check_output, new_file
+from hushtable.release.exchanging import Check
+from hushtable.release.placing import check_output, new_file, only
+from hushtable.release.recognising import is_picture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -50,7 +52,13 @@ def check_picture(output: str | os.PathLike[str], *, overwrite: bool) -> None:
     if Path(output).suffix.lower() not in _METADATA:
         hint = f"Give it a name that ends in {' or '.join(_METADATA)}."
         raise BadOutput("its name does not say which format it is to have", hint, file=str(output))
-    check_output(output, overwrite=overwrite)
+    check_output(output, overwrite=overwrite, check=_ours(output))
+
+
+def _ours(output: str | os.PathLike[str]) -> Check:
+    """Return the check that lets a picture of ours be replaced, and nothing else."""
+    kind = Path(output).suffix.lower()
+    return only(is_picture(kind), f"a picture by hushtable as {kind[1:]}")
 
 
 def draw(sweep: Sweep, output: str | os.PathLike[str], *, overwrite: bool) -> None:
@@ -83,7 +91,10 @@ def draw(sweep: Sweep, output: str | os.PathLike[str], *, overwrite: bool) -> No
         words += "summary there, hollow where it is not worth its epsilon. The dotted line marks the plan."
         caption = textwrap.fill(words, _CAPTION)
         figure.supxlabel(caption, x=0.01, ha="left", size=7, color="#666666", parse_math=False)
-        with new_file(Path(output), overwrite=overwrite) as file, warnings.catch_warnings():
+        with (
+            new_file(Path(output), overwrite=overwrite, check=_ours(output)) as file,
+            warnings.catch_warnings(),
+        ):
             warnings.simplefilter("ignore", UserWarning)  # of letters that the font does not have
             figure.savefig(file, format=kind[1:], metadata=_METADATA[kind])
 

@@ -22,8 +22,10 @@ from typing import Any, NamedTuple
 
 from hushtable.domain.domain import Domain
 from hushtable.domain.measure import Measure, Unit
+from hushtable.domain.units import unit_name
 from hushtable.engines.counting import Counted, counted_rows, is_on_spark
 from hushtable.engines.engine import quiet
+from hushtable.engines.inputs import inputs_of
 from hushtable.engines.keying import Tally
 from hushtable.errors import (
     BadChoice,
@@ -48,7 +50,9 @@ from hushtable.publishing.choices import (
 )
 from hushtable.publishing.joining import Rows, joined, rows_of
 from hushtable.publishing.judging import check_covered, check_on_spark, check_plan, check_worth, recorded
+from hushtable.publishing.paying import Payment
 from hushtable.query.release import Release, open_release
+from hushtable.release.apart import Kept
 from hushtable.release.layout import check_names
 from hushtable.release.parts import ROWS_IN_A_FILE
 from hushtable.release.record import check_output, write_release
@@ -151,7 +155,10 @@ def publish(
         chosen = choice_over(
             noised, declared, summary=None, epsilon=rows, sensitivity=most, size=size, plan=plan
         )
-    return publish_chosen(
+    account = ledger if isinstance(ledger, Ledger | None) else Ledger.open(ledger)
+    payment = Payment(account, epsilon=whole, output=output)
+    return payment.told(
+        publish_chosen,
         data,
         domain=declared,
         measure=measure,
@@ -163,7 +170,7 @@ def publish(
         where=where,
         query=query,
         rows_are_units=rows_are_units,
-        ledger=ledger if isinstance(ledger, Ledger | None) else Ledger.open(ledger),
+        payment=payment,
         memory=memory,
         overwrite=overwrite,
         anyway=anyway,
@@ -190,7 +197,7 @@ def publish_chosen(
     where: str | None,
     query: str | None,
     rows_are_units: bool,
-    ledger: Ledger | None,
+    payment: Payment,
     memory: int | str | None,
     overwrite: bool,
     anyway: bool,
@@ -236,9 +243,10 @@ def publish_chosen(
         check_settings(terms.part(number))
     check_settings(terms)
     check_worth(chosen.plan, terms, anyway=anyway)
-    check_output(output, overwrite=overwrite)
-    if ledger is not None:
-        ledger.can_pay(epsilon)
+    kept = kept_files(data, domain, payment.ledger)
+    check_output(output, overwrite=overwrite, kept=kept)
+    unit = unit_name(measure, rows_are_units=rows_are_units, query=query)
+    payment.check(unit=unit)
     threads = os.cpu_count() or 1
     # 2. Count. A mistake in the data shows here, before anything is spent.
     with counted_rows(
@@ -257,7 +265,7 @@ def publish_chosen(
     ) as counted:
         # 3. Charge, once and for good: what follows is drawn.
         what = in_one_line(output, domain.title, chosen.method)
-        entry = None if ledger is None else ledger.charge(epsilon, what=what)
+        payment.charge(unit=unit, what=what, name=_cut(Path(output).name) or None)
         # 4. Draw the total and the summary, each from its own part of epsilon. Should memory run out, that is
         # told without the numbers of cells that NumPy's own words would quote.
         rate = total_epsilon / measure.sensitivity
@@ -274,10 +282,17 @@ def publish_chosen(
         weights=rows.weights,
         overwrite=overwrite,
         rows_in_a_file=ROWS_IN_A_FILE if on_spark else None,
+        kept=kept,
     )
-    if ledger is not None and entry is not None:
-        ledger.finish(entry, digest=digest)
+    payment.finish(digest)
     return Published(open_release(output), tally)
+
+
+def kept_files(data: Any, domain: Domain, ledger: Ledger | None) -> Kept:
+    """Return all files that a publication reads or charges: its output is none of them, nor among them."""
+    origins = [Kept.file(each.path, each.what, known_as=(each.device, each.inode)) for each in domain.origins]
+    account = [] if ledger is None else [Kept.file(ledger.path, "the ledger")]
+    return inputs_of(data).and_all([*origins, *account])
 
 
 def drawn_rows(

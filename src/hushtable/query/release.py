@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hushtable.errors import BadNumber, BadQuery, shown
+from hushtable.errors import BadNumber, BadQuery, shown, within_memory
 from hushtable.exact.rationals import as_count
 from hushtable.query.answerer import Answered, Answerer, GroupsAnswered
 from hushtable.query.cells.conditions import selected
@@ -74,6 +74,7 @@ class Release(ReleaseFile):
             raise BadQuery(fact, "Leave `combine` out.")
         return self._answerer.combined(combine)
 
+    @within_memory
     def total(
         self,
         where: Where = None,
@@ -108,6 +109,7 @@ class Release(ReleaseFile):
         answerer = self._combining(combine)
         return _estimate(answerer.total(selection, chance=chance, corrected=corrected), confidence)
 
+    @within_memory
     def at(
         self,
         cell: Mapping[str, object] | None = None,
@@ -127,6 +129,7 @@ class Release(ReleaseFile):
         answerer = self._combining(combine)
         return _estimate(answerer.cell(self._cell(cell, values), chance=chance), confidence)
 
+    @within_memory
     def by(
         self,
         names: str | Sequence[str],
@@ -159,6 +162,7 @@ class Release(ReleaseFile):
             found = found.taken(np.argsort(-found.answers.value, kind="stable")[:top])
         return self._table_of(found, places, confidence)
 
+    @within_memory
     def sql(self, text: str, /) -> pa.Table:
         """Run one SELECT over the table `release`: the rows, as published.
 
@@ -169,6 +173,7 @@ class Release(ReleaseFile):
 
         return run_sql(self.to_arrow(), text)
 
+    @within_memory
     def plot(
         self,
         names: str | Sequence[str],
@@ -258,6 +263,7 @@ class Release(ReleaseFile):
         return pa.Table.from_arrays(columns, names=names).replace_schema_metadata(facts)
 
 
+@within_memory
 def open_release(path: str | PathLike[str]) -> Release:
     """Open a release, a file or a folder of parts; its rows are read when they are first asked for.
 

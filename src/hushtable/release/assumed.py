@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import isfinite
 
+from hushtable.domain.limits import LONGEST_NOTE
 from hushtable.errors import BadRelease, shown
 
 _MOST = 10_000  # different counts; a plan keeps some hundred
@@ -32,9 +33,10 @@ class Assumption:
 
     def __post_init__(self) -> None:
         for name in ("rule", "assumed"):
-            if not isinstance(getattr(self, name), str) or not getattr(self, name):
+            text: object = getattr(self, name)
+            if not isinstance(text, str) or not 0 < len(text) <= LONGEST_NOTE:
                 self._refuse(name)
-        if type(self.size) is not int or self.size < 1:
+        if type(self.size) is not int or not 1 <= self.size < 1 << 63:
             self._refuse("size")
         for name in ("counts", "cells"):
             values = getattr(self, name)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import hashlib
 from typing import BinaryIO, NamedTuple
 
+from hushtable.domain.limits import LARGEST_FOOTER
 from hushtable.errors import BadRelease
 
 KEY = "hushtable.checksum"
@@ -49,13 +50,18 @@ def fill(file: BinaryIO) -> str:
 
 def check_footer(file: BinaryIO) -> Footer:
     """Return what the footer says, or raise unless it is whole."""
+    return checked_footer(file)[0]
+
+
+def checked_footer(file: BinaryIO) -> tuple[Footer, bytearray]:
+    """Return what the footer says of checksums, and its bytes; or raise unless it is whole."""
     start, footer = _footer(file)
     place = _place(footer)
     rows_digest, digest = bytes(footer[place : place + 64]), bytes(footer[place + 64 : place + 128])
     footer[place + 64 : place + 128] = b"0" * 64
     if hashlib.sha256(footer).hexdigest().encode() != digest:
         raise BadRelease("its footer is damaged, or was changed after it was published", _AGAIN)
-    return Footer(start, rows_digest.decode("latin-1"), digest.decode())
+    return Footer(start, rows_digest.decode("latin-1"), digest.decode()), footer
 
 
 def check_rows(file: BinaryIO, footer: Footer) -> None:
@@ -79,6 +85,9 @@ def _footer(file: BinaryIO) -> tuple[int, bytearray]:
     start = size - 8 - int.from_bytes(end[:4], "little")
     if end[4:] != _MAGIC or start < 4:
         raise BadRelease("it is cut off or damaged", _AGAIN)
+    if size - start > LARGEST_FOOTER:
+        fact = f"its footer is longer than {LARGEST_FOOTER:,} bytes"
+        raise BadRelease(fact, "No release has such a footer: ask who made it.")
     file.seek(start)
     return start, bytearray(file.read(size - start))
 

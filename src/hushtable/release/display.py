@@ -1,6 +1,7 @@
 """How a release looks: as text, and as a small table in a notebook.
 
-Promise: the guarantee is always in sight, and text from the file is never taken for markup.
+Promise: the guarantee is always in sight. Text from the file is never taken for markup, and has no character
+that does not print: none moves the cursor, starts a line or turns the direction of reading.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from math import log10
 from typing import TYPE_CHECKING
 
 from hushtable.domain.kinds import plain
+from hushtable.errors import printable
 from hushtable.release.layout import schema_of
 from hushtable.release.terms import Terms
 from hushtable.structures.cubes import CubeSpace
@@ -47,7 +49,7 @@ def text(release: ReleaseFile) -> str:
 
 def html(release: ReleaseFile) -> str:
     """Return the same with the first rows, for a notebook."""
-    head = release.to_arrow().slice(0, _SHOWN_ROWS)
+    head = release.first_rows(_SHOWN_ROWS)
     names = "".join(f"<th>{escape(name)}</th>" for name in head.column_names)
     rows = "".join(
         f"<tr>{''.join(f'<td>{escape(_cell(value))}</td>' for value in row.values())}</tr>"
@@ -107,7 +109,7 @@ def _listed(names: Sequence[str]) -> str:
 
 def _title(release: ReleaseFile) -> str:
     title, name = release.domain.title, release.path.absolute().name  # of "." too
-    return f"{title!r} ({name})" if title else name
+    return f"{title!r} ({printable(name)})" if title else printable(name)
 
 
 def _facts(release: ReleaseFile) -> dict[str, str]:
@@ -167,7 +169,7 @@ def _columns(schema: pa.Schema) -> str:
 def _cell(value: object) -> str:
     if value is None:
         return ""
-    return _number(value) if isinstance(value, float) else str(value)
+    return _number(value) if isinstance(value, float) else printable(str(value))
 
 
 def _number(value: float) -> str:

@@ -1,14 +1,16 @@
 """Put a finished file or folder in the place of another one.
 
-No system call replaces a folder that holds files by another in one step, nor a file by a folder. Linux can
-exchange two names (renameat2): then the old one has the other's name, and is removed. Where that is missing
-(macOS, some network file systems), the old one first moves away. Either way it waits beside its place, as
-`<name>.replaced-...`, while it is looked at once more, and comes back if it is not what may be replaced.
+No system call replaces a folder that holds files by another in one step, nor a file by a folder; and the one
+that replaces a file by a file does not look at what it replaces. Linux can exchange two names (renameat2):
+then the old one has the other's name, is looked at once more, and is removed. Where that is missing (macOS,
+some network file systems), a file is looked at and then replaced by a file; anything else first moves away.
+What was taken away waits beside its place, as `<name>.replaced-...`, while it is looked at, and comes back if
+it is not what may be replaced.
 
 Promise: at any moment the name belongs to the old one or to the new one, whole; but without an exchange,
-nothing has it for a moment. What waits is removed by nobody else: whoever is killed then finds it there,
-whole. What another writer has placed meanwhile is replaced as well, or stays: it is never lost for an old one
-that comes back.
+nothing has it for a moment if one of them is a folder. What waits is removed by nobody else: whoever is
+killed then finds it there, whole. What another writer has placed meanwhile is replaced as well, or stays: it
+is never lost for an old one that comes back.
 """
 
 from __future__ import annotations
@@ -37,6 +39,9 @@ def exchange_for(finished: Path, path: Path, check: Check) -> None:
     try:
         if _exchanged(waiting, path):
             _look_at(waiting, path, check, own)
+        elif _is_file(waiting) and _is_file(path):
+            check(path)
+            os.replace(waiting, path)
         else:
             _take_two_steps(waiting, path, check)
     finally:
@@ -44,6 +49,11 @@ def exchange_for(finished: Path, path: Path, check: Check) -> None:
         if os.path.lexists(waiting):
             os.rename(waiting, finished)
     _let_go(finished)
+
+
+def _is_file(path: Path) -> bool:
+    """Return whether there is a plain file, and no link to one."""
+    return os.path.isfile(path) and not os.path.islink(path)
 
 
 def sync(path: Path) -> None:

@@ -1,8 +1,8 @@
 """A release as CSV, JSON or Arrow, with labels, for tools that want another file.
 
 Promise: the same rows in the same order with the same values; columns of categories that have labels get
-another column `<name>_label` behind them. The file appears whole or not at all. It holds rows alone: the
-guarantee and the settings stay with the release.
+another column `<name>_label` behind them. The file appears whole or not at all, and replaces an export alone.
+It holds rows alone: the guarantee and the settings stay with the release.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ import numpy as np
 from hushtable.domain.attributes import Categories
 from hushtable.errors import BadOutput
 from hushtable.release.layout import VALUED, columns_of
-from hushtable.release.placing import new_file
+from hushtable.release.placing import new_file, only
+from hushtable.release.recognising import MARK, is_table
 from hushtable.release.record import ReleaseFile
 
 if TYPE_CHECKING:
@@ -34,7 +35,8 @@ def export_release(release: ReleaseFile, path: str | PathLike[str], *, overwrite
     if kind not in _WRITERS:
         hint = f"Give it a name that ends in {', '.join(_WRITERS)}."
         raise BadOutput("its name does not say which format it is to have", hint, file=str(path))
-    with new_file(Path(path), overwrite=overwrite) as file:
+    check = only(is_table(kind[1:], "export"), f"an export of a release as {kind[1:]}")
+    with new_file(Path(path), overwrite=overwrite, check=check) as file:
         _WRITERS[kind](labelled(release), file)
 
 
@@ -69,8 +71,9 @@ def _csv(rows: pa.Table, file: IO[bytes]) -> None:
 def _arrow(rows: pa.Table, file: IO[bytes]) -> None:
     import pyarrow as pa
 
-    with pa.ipc.new_file(file, rows.schema) as writer:
-        writer.write_table(rows)
+    marked = rows.replace_schema_metadata({**(rows.schema.metadata or {}), MARK: b"export"})
+    with pa.ipc.new_file(file, marked.schema) as writer:
+        writer.write_table(marked)
 
 
 def _json_lines(rows: pa.Table, file: IO[bytes]) -> None:

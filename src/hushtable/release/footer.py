@@ -2,23 +2,29 @@
 
 Promise: equal terms give equal bytes (sorted keys, no spaces, ASCII) and are read back as equal terms. A
 footer that does not describe a release is one `BadRelease`. Keys that are not known are passed over.
+Here text of a file enters: what is said in a line is made one printable line, SQL keeps its line ends and
+tabs, and names that do not print are refused. Categories and their labels are data, and kept to the letter;
+whoever shows them escapes them. `release.json` bounds what is read.
 Format: docs/format.md.
 """
 
 from __future__ import annotations
 
-import base64
-import binascii
 import json
-import zlib
 from collections.abc import Mapping
 from dataclasses import asdict, fields
 from fractions import Fraction
 from typing import Any, NamedTuple, NoReturn
 
 from hushtable.domain.domain import Domain
+from hushtable.domain.limits import (
+    LARGEST_TERMS,
+    LONGEST_NOTE,
+    LONGEST_TEXT,
+    MOST_VALUES,
+)
 from hushtable.domain.measure import Measure, Unit
-from hushtable.errors import BadRelease, HushtableError, shown
+from hushtable.errors import BadRelease, HushtableError, printable, shown
 from hushtable.exact.rationals import as_fraction
 from hushtable.methods.settings import (
     Everything,
@@ -30,6 +36,7 @@ from hushtable.methods.settings import (
     Threshold,
 )
 from hushtable.release.assumed import Assumption
+from hushtable.release.json import NotJSON, pack, read_json, unpack
 from hushtable.release.parts import FilePart
 from hushtable.release.terms import Part, Terms
 from hushtable.structures.cubes import CubeSpace
@@ -60,6 +67,8 @@ _METHODS: dict[str, type[Method]] = {
     "filter-threshold": FilterThreshold,
     "filter-priority": FilterPriority,
 }
+UNKNOWN = "its footer is of no known kind"
+_LONGEST_MESSAGE = 500  # characters
 _DAMAGED = "Get the file again from where it was published, or ask who made it."
 
 
@@ -100,8 +109,7 @@ def entries_of(terms: Terms, part: FilePart | None = None) -> dict[str, str]:
     domain = _json(terms.domain.to_dict())
     if len(domain) <= _LARGEST_PLAIN_DOMAIN:
         return {KEY: _json(document | {"domain": terms.domain.to_dict()})}
-    packed = base64.b64encode(zlib.compress(domain.encode("ascii"), level=1)).decode("ascii")
-    return {KEY: _json(document), DOMAIN_KEY: packed}
+    return {KEY: _json(document), DOMAIN_KEY: pack(domain)}
 
 
 def terms_of(entries: Mapping[bytes, bytes]) -> Terms:
@@ -116,7 +124,7 @@ def said_by(entries: Mapping[bytes, bytes]) -> Said:
     if type(version) is not int or version < 1:
         _refuse(f"its format is {shown(version)}")
     if version > FORMAT:
-        fact = f"it has format {version}, and this version of hushtable knows formats up to {FORMAT}"
+        fact = f"it has format {shown(version)}, and this version of hushtable knows formats up to {FORMAT}"
         raise BadRelease(fact, "Upgrade: pip install --upgrade hushtable.")
     part = None
     if PART_KEY in document:
@@ -128,15 +136,19 @@ def terms_by(said: Said) -> Terms:
     """Return the terms that a footer of a known format describes."""
     try:
         return _terms(said)
-    except BadRelease:
-        raise
+    except BadRelease as error:
+        raise BadRelease(_cut(error.fact), _cut(error.hint)) from None
     except HushtableError as error:
-        _refuse(f"its footer describes no release: {str(error).removesuffix('.')}")
+        _refuse(f"its footer describes no release: {_cut(str(error).removesuffix('.'))}")
+    except (TypeError, ValueError, ArithmeticError, LookupError, RecursionError) as error:
+        # No footer is known to come here; should one be found, its reader still meets an error of ours.
+        _refuse(f"{UNKNOWN} ({type(error).__name__})")
 
 
 def _terms(said: Said) -> Terms:
     document = said.document
-    domain = Domain.from_dict(document["domain"] if "domain" in document else _unpacked(said.packed_domain))
+    described = document["domain"] if "domain" in document else _unpacked(said.packed_domain)
+    domain = Domain.from_dict(_cleaned(described))
     if domain.digest != _get(document, "domain_digest", str):
         _refuse("its domain does not have the digest that it states")
     structure = _structure(document)
@@ -147,18 +159,18 @@ def _terms(said: Said) -> Terms:
         domain=domain,
         measure=_measure(_object(_get(document, "measure"), "its measure")),
         rows_are_units=_get(document, "rows_are_units", bool),
-        where=_get(document, "where", str | None),
-        query=_get(document, "query", str | None),
+        where=_sql(document, "where"),
+        query=_sql(document, "query"),
         epsilon=as_fraction(_get(document, "epsilon", str), name="epsilon"),
         total_epsilon=as_fraction(_get(document, "total_epsilon", str), name="total_epsilon"),
         sensitivity=_whole(_get(document, "sensitivity", str), "sensitivity"),
         structure=structure,
         method=_method(_object(_get(document, "summary"), "its summary")),
-        rule=_get(document, "rule", str | None),
+        rule=_line(document, "rule", str | None),
         cutoff=_float(document, "cutoff"),
         threshold=_float(document, "threshold"),
         total=None if total is None else _whole(total, "total"),
-        version=_get(document, "version", str),
+        version=_line(document, "version", str),
         plan=_plan(_object(document["plan"], "its plan")) if "plan" in document else None,
         keys=_texts(document, "keys") if isinstance(structure, CountSketch) else (),
         parts=_parts(document) if isinstance(structure, Marginals) else (),
@@ -179,10 +191,10 @@ def _measure(table: Mapping[str, Any]) -> Measure:
     unit = None
     if _get(table, "unit") is not None:
         said = _object(table["unit"], "its unit")
-        unit = Unit(_get(said, "column", str), max_rows=_get(said, "max_rows", int))
+        unit = Unit(_line(said, "column", str), max_rows=_get(said, "max_rows", int))
     return Measure(
-        count_column=_get(table, "count_column", str | None),
-        sum_column=_get(table, "sum_column", str | None),
+        count_column=_line(table, "count_column", str | None),
+        sum_column=_line(table, "sum_column", str | None),
         clamp=_get(table, "clamp"),
         unit=unit,
     )
@@ -267,7 +279,7 @@ def _parts(document: Mapping[str, Any]) -> tuple[Part, ...]:
     return tuple(
         Part(
             method=_method(_object(_get(table, "summary"), "its summary")),
-            rule=_get(table, "rule", str | None),
+            rule=_line(table, "rule", str | None),
             cutoff=_float(table, "cutoff"),
             threshold=_float(table, "threshold"),
         )
@@ -305,8 +317,8 @@ def _plan(table: Mapping[str, Any]) -> Assumption:
         tuple(_number(value, key) for value in _get(table, key, list)) for key in ("counts", "cells")
     )
     return Assumption(
-        rule=_get(table, "rule", str),
-        assumed=_get(table, "assumed", str),
+        rule=_line(table, "rule", str),
+        assumed=_line(table, "assumed", str, LONGEST_NOTE),
         size=_get(table, "size", int),
         counts=counts,
         cells=cells,
@@ -318,19 +330,62 @@ def _json(document: object) -> str:
 
 
 def _read(text: bytes) -> object:
+    if len(text) > LARGEST_TERMS:
+        _refuse(f"its footer has more than {LARGEST_TERMS:,} characters of terms")
     try:
-        return json.loads(text, parse_constant=_refuse)
-    except (ValueError, RecursionError):
-        _refuse("its footer is not JSON")
+        return read_json(text, most=MOST_VALUES)
+    except NotJSON as error:
+        _refuse(f"its footer is not JSON of ours: {error}")
 
 
-def _unpacked(packed: bytes) -> dict[str, Any]:
+def _unpacked(packed: bytes) -> object:
     """Return the description of a domain that is kept beside the terms."""
     try:
-        text = zlib.decompress(base64.b64decode(packed, validate=True))
-    except (binascii.Error, zlib.error):
-        _refuse("its domain is absent or damaged")
-    return _object(_read(text), "its domain")
+        return unpack(packed)
+    except NotJSON as error:
+        _refuse(f"its domain is absent or damaged: {error}")
+
+
+def _cleaned(described: object) -> dict[str, Any]:
+    """Return the description of a domain with a title and columns that are printable lines."""
+    table = dict(_object(described, "its domain"))
+    if isinstance(table.get("title"), str):
+        table["title"] = _one_line(table["title"], LONGEST_NOTE)
+    attributes = table.get("attribute")
+    if isinstance(attributes, list):
+        table["attribute"] = [
+            each | {"column": _one_line(each["column"])}
+            if isinstance(each, dict) and isinstance(each.get("column"), str)
+            else each
+            for each in attributes
+        ]
+    return table
+
+
+def _line(table: Mapping[str, Any], key: str, kind: Any, longest: int = LONGEST_TEXT) -> Any:
+    """Return an entry that is text, or none, as one printable line."""
+    text = _get(table, key, kind)
+    return text if text is None else _one_line(text, longest)
+
+
+def _one_line(text: str, longest: int = LONGEST_TEXT) -> str:
+    line = printable(text[: longest + 1])
+    return line if len(line) <= longest else f"{line[: longest - 3]}..."
+
+
+def _sql(table: Mapping[str, Any], key: str) -> str | None:
+    """Return an entry that is SQL, or none, with line ends and tabs and no other odd characters."""
+    text: str | None = _get(table, key, str | None)
+    if text is None:
+        return None
+    lines = text.replace("\r\n", "\n").split("\n")
+    return "\n".join("\t".join(map(printable, line.split("\t"))) for line in lines)
+
+
+def _cut(message: str) -> str:
+    """Return a message in one line; what a file says in it may be long."""
+    line = printable(" ".join(message[: 2 * _LONGEST_MESSAGE].split()))
+    return line if len(line) <= _LONGEST_MESSAGE else f"{line[: _LONGEST_MESSAGE - 3]}..."
 
 
 def _object(value: object, what: str) -> dict[str, Any]:

@@ -22,9 +22,9 @@ _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 _NUMBERS = count(time_ns())  # so that neither a thread nor a process of the same number gives a name again
 
 
-def partial_file(path: Path) -> tuple[int, Path]:
+def partial_file(path: Path, *, mode: int = 0o666) -> tuple[int, Path]:
     """Return a new file beside `path`, open for reading and writing, locked while this process lives."""
-    return _locked(path, lambda partial: os.open(partial, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666))
+    return _locked(path, lambda partial: os.open(partial, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode))
 
 
 def partial_folder(path: Path) -> tuple[int, Path]:

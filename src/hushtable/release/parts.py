@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 from hashlib import sha256
 from typing import Any
 
+from hushtable.domain.limits import MOST_PARTS
 from hushtable.errors import BadRelease, shown
 
 ROWS_IN_A_FILE = 10_000_000  # above which a release that may be a folder is one
@@ -31,6 +32,7 @@ class FilePart:
 
     def __post_init__(self) -> None:
         numbers = type(self.number) is int and type(self.of) is int and 0 <= self.number < self.of >= 2
+        numbers = numbers and self.of <= MOST_PARTS
         first = self.before is None
         digest = first or (isinstance(self.before, str) and bool(_DIGEST.fullmatch(self.before)))
         if not numbers or not digest or first != (self.number == 0):

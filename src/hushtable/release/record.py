@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.domain.domain import Domain
-from hushtable.errors import MissingPackage
+from hushtable.errors import MissingPackage, within_memory
 from hushtable.methods.settings import Method
 from hushtable.release import display
 from hushtable.release.coding import codes_of
@@ -89,6 +89,7 @@ class ReleaseFile:
         return self.terms.total
 
     @cached_property
+    @within_memory
     def _table(self) -> pa.Table:
         return read_rows(self.path, self._head)
 
@@ -96,6 +97,12 @@ class ReleaseFile:
         """Return the rows as a pyarrow Table."""
         return self._table
 
+    def first_rows(self, number: int) -> pa.Table:
+        """Return the first rows as a pyarrow Table, without reading the others."""
+        kept = self.__dict__.get("_table")
+        return read_rows(self.path, self._head, first=number) if kept is None else kept.slice(0, number)
+
+    @within_memory
     def to_pandas(self) -> pd.DataFrame:
         """Return the rows as a pandas DataFrame; dates become datetime64."""
         try:
@@ -104,6 +111,7 @@ class ReleaseFile:
             raise MissingPackage("to_pandas", "pandas") from None
         return self._table.to_pandas(date_as_object=False)
 
+    @within_memory
     def to_polars(self) -> pl.DataFrame:
         """Return the rows as a Polars DataFrame."""
         try:
@@ -113,6 +121,7 @@ class ReleaseFile:
         return pl.DataFrame(self._table)
 
     @cached_property
+    @within_memory
     def codes(self) -> NDArray[np.int64]:
         """The codes of the rows' cells, of shape (rows, attributes), in ascending order.
 

@@ -14,8 +14,9 @@ from math import isfinite
 from hushtable.domain.domain import Domain
 from hushtable.domain.keys import KeySpace
 from hushtable.domain.kinds import plain
+from hushtable.domain.limits import LARGEST_RATE, LARGEST_SETTING, LARGEST_TOTAL, LONGEST_SQL, LONGEST_TEXT
 from hushtable.domain.measure import Measure
-from hushtable.errors import BadChoice, BadRelease, shown
+from hushtable.errors import BadChoice, BadRelease, printable, shown
 from hushtable.methods.settings import Everything, Filter, FilterPriority, FilterThreshold, Method
 from hushtable.release.assumed import Assumption
 from hushtable.release.layout import check_names
@@ -93,10 +94,7 @@ class Terms:
             value = getattr(self, name)
             if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):  # type: ignore[arg-type]
                 raise BadRelease(f"its {name} is {shown(value)}", f"It must be {wanted}.")
-        settings = (getattr(self.method, name, None) for name in ("cutoff", "threshold"))
-        for number in (self.epsilon, self.total_epsilon, *settings):
-            if isinstance(number, Fraction) and max(map(abs, number.as_integer_ratio())) >> _LONGEST:
-                raise BadRelease("it has a number of thousands of digits", "Take a shorter one.")
+        self._check_lengths()
         if not self.domain.reviewed:
             raise BadRelease("its domain is a draft", "Review the domain file, then take `reviewed` out.")
         if not 0 <= self.total_epsilon < self.epsilon:
@@ -124,7 +122,37 @@ class Terms:
             value = getattr(self, name)
             if value is not None and not (isfinite(value) and value >= 0):
                 raise BadRelease(f"its {name} is {shown(value)}", "It must be finite, and 0 or more.")
+        for rate in (self.rate, self.total_rate):
+            if rate is not None and not 1 <= rate * LARGEST_RATE <= LARGEST_RATE**2:
+                fact = "its noise has a rate, epsilon / sensitivity, that is not within 2^-64 to 2^64"
+                raise BadRelease(fact, "Typical values lie between 0.0001 and 10.")
         self._check_parts()
+
+    def _check_lengths(self) -> None:
+        """Raise where a number or a text is longer than anybody needs: whoever opens the file meets it."""
+        settings = [getattr(self.method, name, None) for name in ("cutoff", "threshold")]
+        for number in (self.epsilon, self.total_epsilon, *settings):
+            if isinstance(number, Fraction) and max(map(abs, number.as_integer_ratio())) >> _LONGEST:
+                raise BadRelease("it has a number of thousands of digits", "Take a shorter one.")
+        if any(isinstance(number, Fraction) and number > LARGEST_SETTING for number in settings):
+            raise BadRelease("its cutoff or threshold is above 10^300", "No count is so large.")
+        if self.total is not None and abs(self.total) >= LARGEST_TOTAL:
+            fact = "its noisy total does not fit 128 bits"
+            raise BadRelease(fact, "No sum of 64-bit counts is so large: ask who made it.")
+        unit = self.measure.unit
+        texts = {
+            "row filter": (self.where, LONGEST_SQL),
+            "query": (self.query, LONGEST_SQL),
+            "rule": (self.rule, LONGEST_TEXT),
+            "version": (self.version, LONGEST_TEXT),
+            "column of counts": (self.measure.count_column, LONGEST_TEXT),
+            "column of sums": (self.measure.sum_column, LONGEST_TEXT),
+            "column of units": (None if unit is None else unit.column, LONGEST_TEXT),
+        }
+        for name, (text, most) in texts.items():
+            if text is not None and len(text) > most:
+                fact = f"its {name} has {len(text):,} characters"
+                raise BadRelease(fact, f"Take a shorter one; {most:,} are allowed.")
 
     def _check_parts(self) -> None:
         """Raise unless every marginal of a cube has a part that makes sense, and nothing else has one."""
@@ -209,17 +237,19 @@ class Terms:
         table = ""
         if self.rows_are_units:
             table = " of the owner's prepared table" + ", a query" * (self.query is not None)
-        values = f", its {self.measure.sum_column} clamped to {clamp[0]}..{clamp[1]}" if clamp else ""
+        summed = printable(self.measure.sum_column or "")
+        values = f", its {summed} clamped to {clamp[0]}..{clamp[1]}" if clamp else ""
         if unit is not None:
             rows = f"all rows{table} with one value of that column, of which at most {unit.max_rows} count"
             if clamp:
-                rows += f", their {self.measure.sum_column} clamped to {clamp[0]}..{clamp[1]}"
+                rows += f", their {summed} clamped to {clamp[0]}..{clamp[1]}"
+            named = printable(unit.column)
             # It may compute whose row it is; whether it does is not for a reader of the file to find out.
             computed = ", as the query computes it" * (self.query is not None)
-            return f"Each {unit.column}{computed} ({rows})", f"all rows of one {unit.column}", ""
+            return f"Each {named}{computed} ({rows})", f"all rows of one {named}", ""
         if counted is not None:
             return (
-                f"Each counted person (one unit of column {counted}{table})",
+                f"Each counted person (one unit of column {printable(counted)}{table})",
                 "one person",
                 "counted k times",
             )

@@ -2,8 +2,8 @@
 
 Promise: the release appears whole or not at all. Its bytes follow from the terms and the rows handed over;
 its columns, types and encodings from the domain and the structure alone; parts, and row groups in each file,
-have a fixed size but for the last. Nothing else is in it. A folder is overwritten only if it is a release and
-holds nothing else.
+have a fixed size but for the last. Nothing else is in it. Only a release is overwritten: a file, or a folder
+that holds nothing else.
 Cost: one row group in memory at a time, beyond the rows given.
 """
 
@@ -18,9 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.domain.keys import ascending
+from hushtable.domain.limits import MOST_PARTS
 from hushtable.errors import BadOutput, BadRelease, InternalError
 from hushtable.methods.weights import weights_of
 from hushtable.release import checksum, placing
+from hushtable.release.apart import NOTHING, Kept
+from hushtable.release.bounds import fewest_rows, most_rows
 from hushtable.release.footer import entries_of
 from hushtable.release.layout import ROWS_IN_A_GROUP, encodings_of, rows_of, schema_of
 from hushtable.release.parts import FilePart, digest_of_parts, part_name
@@ -60,6 +63,7 @@ def write_release(
     weights: NDArray[np.float64],
     overwrite: bool = False,
     rows_in_a_file: int | None = None,
+    kept: Kept = NOTHING,
 ) -> str:
     """Write a release to `path`; return its SHA-256 digest.
 
@@ -70,7 +74,8 @@ def write_release(
     case                                        result
     ==========================================  ==============
     there is a file or folder, not `overwrite`  `BadOutput`
-    a folder that is no release                 `BadOutput`
+    there is anything that is no release        `BadOutput`
+    a place that is `kept`                      `BadOutput`
     a name that ends as of another format       `BadOutput`
     no folder, no room, no right                `BadOutput`
     codes of no cell or node                    `BadTable`
@@ -80,16 +85,18 @@ def write_release(
         raise InternalError("codes, counts and weights of a release have different lengths")
     if not np.array_equal(weights, weights_by(terms, codes, counts)):
         raise InternalError("weights of a release do not follow from its counts and its terms")
-    if rows_in_a_file is not None and rows_in_a_file < 1:
-        raise InternalError("a file of a release is to have no rows")
+    if not fewest_rows(terms) <= len(codes) <= most_rows(terms):
+        raise InternalError("a release has more or fewer rows than its terms allow")
+    if rows_in_a_file is not None and len(codes) > max(0, rows_in_a_file) * MOST_PARTS:
+        raise InternalError("a release has too many parts, or parts without rows")
     _check_name(Path(path))
     rows = _Rows(codes, counts, weights)
     if rows_in_a_file is None or len(codes) <= rows_in_a_file:
-        with new_file(Path(path), overwrite=overwrite, check_folder=_check_folder) as file:
+        with new_file(Path(path), overwrite=overwrite, check=check_replaced, kept=kept) as file:
             return _write_file(file, terms, rows, range(len(codes)))
     digests, before = list[str](), None
     starts = range(0, len(codes), rows_in_a_file)
-    with new_folder(Path(path), overwrite=overwrite, check_folder=_check_folder) as folder:
+    with new_folder(Path(path), overwrite=overwrite, check=check_replaced, kept=kept) as folder:
         for number, start in enumerate(starts):
             part = FilePart(number=number, of=len(starts), before=before)
             own = range(start, min(start + rows_in_a_file, len(codes)))
@@ -99,10 +106,10 @@ def write_release(
     return digest_of_parts(digests)
 
 
-def check_output(path: str | PathLike[str], *, overwrite: bool) -> None:
+def check_output(path: str | PathLike[str], *, overwrite: bool, kept: Kept = NOTHING) -> None:
     """Raise where a release could not be written: worth asking before anything is spent on it."""
     _check_name(Path(path))
-    placing.check_output(path, overwrite=overwrite, check_folder=_check_folder)
+    placing.check_output(path, overwrite=overwrite, check=check_replaced, kept=kept)
 
 
 def weights_by(terms: Terms, codes: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -136,6 +143,26 @@ def _check_name(path: Path) -> None:
     if path.suffix.lower() in _OTHER_FORMATS:
         hint = "Give a name that ends in .parquet; `hushtable export` makes CSV, JSON or Arrow of a release."
         raise BadOutput("a release is a Parquet file, and this name says otherwise", hint, file=str(path))
+
+
+def check_replaced(path: Path) -> None:
+    """Raise unless what is there is a release and nothing else, so that it may be replaced."""
+    if os.path.isdir(path):
+        _check_folder(path)
+    else:
+        _check_file(path)
+
+
+def _is_release(path: Path) -> bool:
+    """Return whether a file opens as a release."""
+    try:
+        read_head(path)
+    except BadRelease:
+        return False
+    return True
+
+
+_check_file = placing.only(_is_release, "a release")
 
 
 def _check_folder(path: Path) -> None:

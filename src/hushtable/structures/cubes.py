@@ -11,7 +11,7 @@ Source: Barak, Chaudhuri, Dwork, Kale, McSherry, Talwar (2007), for marginals re
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from hushtable.domain.domain import Domain
 from hushtable.domain.keys import KeySpace
+from hushtable.domain.limits import LONGEST_LABELS, MOST_NAMES
 from hushtable.errors import BadChoice, shown
 from hushtable.structures.settings import AUTO, Marginals, all_of
 
@@ -107,11 +108,20 @@ def cube_space(structure: Marginals, domain: Domain) -> CubeSpace:
     given, auto = structure.weights, structure.weights == AUTO
     weights = given if isinstance(given, tuple) else (Fraction(1),) * len(structure.sets)
     found: dict[tuple[int, ...], Fraction] = {}
+    known = {name: place for place, name in enumerate(domain.names)}
+    names = letters = 0
     for entry, weight in zip(structure.sets, weights, strict=True):
-        for places in _sets(entry, domain):
+        for places in _sets(entry, domain, known):
+            names += len(places)
+            letters += sum(len(domain.names[place]) for place in places)
+            if names > MOST_NAMES or letters > LONGEST_LABELS:
+                fact = (
+                    f"these marginals name more than {MOST_NAMES:,} attributes, in {LONGEST_LABELS:,} letters"
+                )
+                raise BadChoice(fact, "Name fewer marginals, or give attributes shorter names.")
             if places in found:
-                names = ", ".join(shown(domain.names[place]) for place in places)
-                raise BadChoice(f"the marginal of {names} is named twice", "Name it once.")
+                twice = ", ".join(shown(domain.names[place]) for place in places)
+                raise BadChoice(f"the marginal of {twice} is named twice", "Name it once.")
             # Counts go with 1 / cells, and relative errors with cells / epsilon, so that their sum is least
             # where parts of epsilon are in proportion to the root of the cells.
             root = isqrt(prod(domain.shape[place] for place in places))
@@ -130,15 +140,17 @@ def cube_space(structure: Marginals, domain: Domain) -> CubeSpace:
     return CubeSpace(structure, domain, tuple(marginals))
 
 
-def _sets(entry: tuple[str, ...] | str, domain: Domain) -> Iterator[tuple[int, ...]]:
+def _sets(
+    entry: tuple[str, ...] | str, domain: Domain, known: Mapping[str, int]
+) -> Iterator[tuple[int, ...]]:
     """Yield the sets of attributes that an entry names, as ascending places."""
     size, attributes = all_of(entry), len(domain.names)
     if size is None:
         for name in entry:
-            if name not in domain.names:
+            if name not in known:
                 fact = f"a marginal names {shown(name)}, which is no attribute"
                 raise BadChoice(fact, f"There are {', '.join(map(shown, domain.names))}.")
-        yield tuple(sorted(map(domain.names.index, entry)))
+        yield tuple(sorted(known[name] for name in entry))
         return
     if size > attributes:
         fact = f"{shown(entry)} asks for {size} attributes at a time, and the domain has {attributes}"
@@ -151,9 +163,14 @@ def _sets(entry: tuple[str, ...] | str, domain: Domain) -> Iterator[tuple[int, .
 
 def _whole(weights: list[Fraction]) -> list[int]:
     """Return weights as whole numbers in the same proportion, as small as they get."""
-    scale = lcm(*(weight.denominator for weight in weights))
+    scale = 1
+    for weight in weights:
+        scale = lcm(scale, weight.denominator)
+        if max(scale, int(weight * scale)) >> _MOST_BITS:  # the scale only grows
+            fact = "these weights are in no proportion of numbers that can be written down"
+            raise BadChoice(fact, "Take simpler ones, such as 1 and 2.")
     scaled = [int(weight * scale) for weight in weights]
-    if max(scale, *scaled) >> _MOST_BITS:
+    if max(scaled) >> _MOST_BITS:
         fact = "these weights are in no proportion of numbers that can be written down"
         raise BadChoice(fact, "Take simpler ones, such as 1 and 2.")
     shared = gcd(*scaled)

@@ -266,9 +266,10 @@ def nodes_over(structure: Hierarchy, shape: Sequence[int], *, places: Sequence[i
 def ordered_places(structure: Hierarchy, domain: Domain) -> tuple[int, ...]:
     """Return the places of all attributes: those that the order names first, then the others as declared."""
     named = () if structure.order is None or structure.order == MORTON else structure.order
+    places = {name: place for place, name in enumerate(domain.names)}
     for name in named:
-        if name not in domain.names:
+        if name not in places:
             fact = f"the order names {shown(name)}, which is no attribute"
             raise BadChoice(fact, f"There are {', '.join(map(shown, domain.names))}.")
-    first = [domain.names.index(name) for name in named]
+    first = dict.fromkeys(places[name] for name in named)
     return (*first, *(place for place in range(len(domain.names)) if place not in first))

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.domain.keys import merged_keys
-from hushtable.methods.acceptance import Acceptance, Band
+from hushtable.methods.acceptance import LARGEST_NOISY, Acceptance, Band
 from hushtable.noise import (
     BitSource,
     accepted_noise,
@@ -31,8 +31,6 @@ from hushtable.noise import (
     two_sided_geometric,
 )
 from hushtable.table.slices import Candidates, Slice
-
-LARGEST_NOISY = 1 << 61  # noisy counts are saturated here, as a function of the exact sum of count and noise
 
 
 def band_rules(rules: Sequence[Acceptance]) -> list[Acceptance | Band]:

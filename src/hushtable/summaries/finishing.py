@@ -14,7 +14,7 @@ import numpy as np
 
 from hushtable.methods.acceptance import Acceptance
 from hushtable.noise import BitSource
-from hushtable.summaries.largest import largest_counts
+from hushtable.summaries.largest import largest_candidates
 from hushtable.summaries.priorities import Bounds, chosen, drawn_bounds, hopeful
 from hushtable.table.slices import Candidates, Gathered
 
@@ -27,7 +27,7 @@ def finish(parts: Iterable[Candidates]) -> Candidates:
 
 
 def finish_largest(
-    parts: Iterable[Candidates], entropy: BitSource, *, size: int
+    parts: Iterable[Candidates], rules: Sequence[Acceptance], entropy: BitSource, *, size: int
 ) -> tuple[Candidates, int | None]:
     """Return the `size` largest counts, and the smallest of them."""
     gathered, room = Gathered(), _ROOM + 2 * size
@@ -37,7 +37,7 @@ def finish_largest(
             gathered.add(_large_enough(gathered.taken(), size))
             room = max(room, 2 * gathered.number)
     found = gathered.taken()
-    rows, least = largest_counts(np.abs(found.counts), entropy, size=size)
+    rows, least = largest_candidates(np.abs(found.counts), found.bands, rules, entropy, size=size)
     return found.only(rows), least
 
 

@@ -192,8 +192,8 @@ class _Draw(NamedTuple):
         def rule_for(expected: int, cells: int) -> Acceptance:
             return cutoff_for(expected, cells=cells, rate=self.rate, two_sided=two_sided)
 
-        found = self._candidates(*self._extended(size, rule_for, first_guess))
-        return finish_largest(found, self.entropy, size=size)
+        rules, accepted = self._extended(size, rule_for, first_guess)
+        return finish_largest(self._candidates(rules, accepted), rules, self.entropy, size=size)
 
     def priorities(
         self, size: int, rule: Acceptance, first_guess: Acceptance | None

@@ -21,10 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.domain.keys import ascending, sorting_order
+from hushtable.methods.acceptance import LARGEST_NOISY
 from hushtable.noise import BitSource
 from hushtable.structures.addresses import Numbers
 from hushtable.structures.branching import BranchingTree
-from hushtable.summaries.candidates import LARGEST_NOISY
 from hushtable.summaries.largest import largest_counts
 
 _FEW = 4  # occupied cells a child up to which they are looked at one by one

@@ -10,7 +10,7 @@ import os
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from hushtable.errors import BadMethod, BadTable
+from hushtable.errors import BadMethod, BadNumber, BadTable, InternalError, within_memory
 from hushtable.exact.rationals import Rational, as_positive
 from hushtable.methods.acceptance import Acceptance
 from hushtable.methods.settings import Method
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from hushtable.structures.sketches import SketchSpace
 
 
+@within_memory
 def summarize(
     table: SparseTable,
     method: Method,
@@ -36,15 +37,17 @@ def summarize(
 ) -> Summary:
     """Draw a private summary of `table`, or of the nodes of a structure over it.
 
-    Guarantee: epsilon-differential privacy for tables whose counts differ by at most `sensitivity` in all
-    (1 where it is left out: one row added or removed), pure, by exact arithmetic. A structure multiplies it
-    by the number of nodes that hold a cell; the summary says by how much in all.
+    Guarantee: epsilon-differential privacy for tables whose counts differ by at most `sensitivity` in all,
+    pure, by exact arithmetic. Where it is left out, it is what `ht.count` knows of its own table (one unit
+    added or removed), and 1 for a table made by hand (one row added or removed). A structure multiplies it by
+    the number of nodes that hold a cell; the summary says by how much in all.
 
     =======================================  ==============================================
     case                                     result
     =======================================  ==============================================
     epsilon "0.1", 0.1, Fraction(1, 10)      the same exact number
-    negative counts, no sensitivity          `BadTable`: say how much one person may change
+    a sensitivity below the counted table's  `BadNumber`: the noise would not hide one unit
+    made by hand, counts below 0, and none   `BadTable`: say how much one person may change
     another kind of table or method          `BadMethod`
     structure "haar", ht.Dyadic(), ...       codes are numbers of nodes; cells are in the order of codes
     structure ht.CountSketch(...)            codes are rows and buckets; the method is `Everything()`
@@ -69,14 +72,7 @@ def summarize(
         from hushtable.summaries.structured import nodes_of
 
         nodes, method = nodes_of(structure, table, method, entropy)
-    if sensitivity is None and table.counts.size and table.counts.min() < 0:
-        hint = "Pass `sensitivity`: the largest change in all counts together that one person can make."
-        raise BadTable("counts below 0 need a sensitivity of their own", hint)
-    most = as_positive(
-        1 if sensitivity is None else sensitivity,
-        name="sensitivity",
-        hint="It is the largest change in all counts together that one person can make.",
-    )
+    most = _sensitivity_of(table, sensitivity)
     return draw_summary(
         table,
         method,
@@ -86,6 +82,29 @@ def summarize(
         threads=os.cpu_count() or 1,
         nodes=nodes,
     )
+
+
+def _sensitivity_of(table: SparseTable, given: Rational | None) -> Fraction:
+    """Return what one unit changes in all counts together: what the table knows, or more if that is given."""
+    what = "the largest change in all counts together that one person can make"
+    known = None if table.sensitivity is None else table.sensitivity.l1
+    if given is None and known is None and table.counts.size and table.counts.min() < 0:
+        raise BadTable("counts below 0 need a sensitivity of their own", f"Pass `sensitivity`: {what}.")
+    most = as_positive(known or 1 if given is None else given, name="sensitivity", hint=f"It is {what}.")
+    if known is not None and most < known:
+        raise BadNumber(
+            name="sensitivity",
+            value=given,
+            allowed=f"is below {known}, which one unit of this table can change",
+            hint="Leave it out, or give a larger one: with less, the noise would not hide a unit.",
+        )
+    return most
+
+
+def check_sensitivity(table: SparseTable, sensitivity: Fraction, *, per_cell: int) -> None:
+    """Raise where noise is to be drawn for less than one unit changes in a counted table."""
+    if table.sensitivity is not None and sensitivity < table.sensitivity.l1 * per_cell:
+        raise InternalError("noise was to be drawn for less than one unit changes in its table")
 
 
 def draw_summary(
@@ -105,6 +124,7 @@ def draw_summary(
 
     With `nodes`, of those; `sensitivity` is then what one person changes in all of them together.
     """
+    check_sensitivity(table, sensitivity, per_cell=1 if nodes is None else nodes.per_cell)
     if nodes is None:
         return summarize_table(
             table,

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from hushtable.errors import BadChoice, BadNumber, BadSettings
 from hushtable.exact.rationals import Rational, as_count, as_fraction
-from hushtable.methods.acceptance import Acceptance
+from hushtable.methods.acceptance import LARGEST_NOISY, Acceptance
 from hushtable.methods.weights import weights_of
 from hushtable.noise import BitSource, KeyStream, bernoulli, kept
 from hushtable.structures.branching import BranchingTree
@@ -24,7 +24,6 @@ from hushtable.structures.nodes import NodeSpace, PrunedSpace
 from hushtable.structures.paths import Paths, paths
 from hushtable.structures.sketches import SketchSpace
 from hushtable.structures.trees import DyadicTree
-from hushtable.summaries.candidates import LARGEST_NOISY
 from hushtable.summaries.largest import largest_counts
 from hushtable.summaries.priorities import largest_priorities
 from hushtable.summaries.rooted import known_cutoff, largest_paths

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.domain.keys import Keys, KeySpace, repeats, sorted_with_places
+from hushtable.domain.measure import Sensitivities
 from hushtable.structures.sketches import SketchSpace
 from hushtable.table.lifting import Sums, roomy, saturated
 from hushtable.table.sparse import SparseTable
@@ -26,10 +27,15 @@ def marginals(table: SparseTable, sets: Sequence[Sequence[int]]) -> Iterator[Spa
     codes, counts = table.space.unpack(table.keys), roomy(table.counts)
     for places in sets:
         space = KeySpace([table.shape[place] for place in places])
-        yield _marginal(space, space.pack(codes[:, list(places)]), counts)
+        yield _marginal(space, space.pack(codes[:, list(places)]), counts, _added_up(table))
 
 
-def _marginal(space: KeySpace, keys: Keys, counts: Sums) -> SparseTable:
+def _added_up(table: SparseTable) -> Sensitivities | None:
+    """Return what one unit changes in sums of cells of a table."""
+    return None if table.sensitivity is None else table.sensitivity.added_up()
+
+
+def _marginal(space: KeySpace, keys: Keys, counts: Sums, sensitivity: Sensitivities | None) -> SparseTable:
     """Return the sum of each cell, of cells in any order."""
     if space.cells_total <= _FEW_CELLS:
         sums = np.zeros(space.cells_total, dtype=counts.dtype)
@@ -41,7 +47,8 @@ def _marginal(space: KeySpace, keys: Keys, counts: Sums) -> SparseTable:
         sums = np.add.reduceat(counts[order], starts) if starts.size else counts
         keys = keys.take(starts, axis=1)
     some = np.flatnonzero(sums)
-    return SparseTable.from_cells(space, keys.take(some, axis=1), saturated(sums[some]))
+    cells = keys.take(some, axis=1)
+    return SparseTable.from_cells(space, cells, saturated(sums[some]), sensitivity=sensitivity)
 
 
 def sketched(table: SparseTable, sketch: SketchSpace) -> SparseTable:
@@ -53,4 +60,10 @@ def sketched(table: SparseTable, sketch: SketchSpace) -> SparseTable:
         np.add.at(buckets, places, signs * counts)
     found = sums.ravel()
     some: NDArray[np.intp] = np.flatnonzero(found)
-    return SparseTable.from_cells(sketch.space, some.astype(np.uint64)[np.newaxis], saturated(found[some]))
+    cells, each = some.astype(np.uint64)[np.newaxis], _added_up(table)
+    return SparseTable.from_cells(
+        sketch.space,
+        cells,
+        saturated(found[some]),
+        sensitivity=None if each is None else each.repeated(len(sums)),
+    )

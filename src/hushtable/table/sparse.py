@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hushtable.domain.keys import Keys, KeySpace, ascending, repeats, sorted_with_places
+from hushtable.domain.measure import Sensitivities
 from hushtable.errors import BadTable, HushtableError
 
 LARGEST_COUNT = 1 << 60  # so that a count plus its noise, saturated at 2^61, never overflows
@@ -33,14 +34,19 @@ class SparseTable:
     anything else                   `BadTable`
     ==============================  ==================================================
 
+    A table that `ht.count` made knows what one unit changes in it: `sensitivity`. Of one that is made here,
+    nothing is known, and `sensitivity` is None.
+
     >>> SparseTable(shape=(1000, 1000), codes=[[3, 5], [7, 7]], counts=[12, 1])
     SparseTable(shape=(1000, 1000), counts=<private>)
     """
 
-    __slots__ = ("counts", "keys", "space")
+    __slots__ = ("_sensitivity", "counts", "keys", "space")
+
+    _sensitivity: Sensitivities | None
 
     def __init__(self, *, shape: Sequence[int], codes: ArrayLike, counts: ArrayLike) -> None:
-        self.space = KeySpace(shape)
+        self.space, self._sensitivity = KeySpace(shape), None
         values = _whole_numbers(counts, "counts")
         places = _whole_numbers(codes, "codes")
         if places.ndim == 1 and len(self.space.shape) == 1:
@@ -62,12 +68,24 @@ class SparseTable:
         self.keys, self.counts = in_order(self.space.pack(places), values.astype(np.int64))
 
     @classmethod
-    def from_cells(cls, space: KeySpace, keys: Keys, counts: NDArray[np.int64]) -> SparseTable:
-        """Return a table of keys that are in order already, each once, with counts that are not 0."""
+    def from_cells(
+        cls, space: KeySpace, keys: Keys, counts: NDArray[np.int64], *, sensitivity: Sensitivities | None
+    ) -> SparseTable:
+        """Return a table of keys that are in order already, each once, with counts that are not 0.
+
+        `sensitivity` is what one unit changes in it; None where nobody knows. It has no default: whoever
+        makes a table of another one must say what becomes of it.
+        """
         table = cls.__new__(cls)
         table.space, table.keys, table.counts = space, keys, counts
+        table._sensitivity = sensitivity
         keys.flags.writeable = counts.flags.writeable = False
         return table
+
+    @property
+    def sensitivity(self) -> Sensitivities | None:
+        """What one unit changes in the table, if it was counted; None if it was made by hand."""
+        return self._sensitivity
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -22,7 +22,7 @@ import numpy as np
 
 from hushtable.domain.domain import Domain
 from hushtable.domain.keys import KeySpace, no_keys, sorted_with_places
-from hushtable.domain.measure import Measure
+from hushtable.domain.measure import Measure, Sensitivities
 from hushtable.engines.counting import joined
 from hushtable.engines.engine import as_bytes
 from hushtable.engines.keying import Tally, drawn_salt
@@ -138,12 +138,14 @@ class CountedOnSpark:
     slices: SlicesOnSpark
     tally: Tally
     sums: int
+    sensitivity: Sensitivities
 
     def table(self) -> SparseTable:
         """Return all slices as one table in the driver's memory."""
         rows = ran(self.slices.counted.toArrow).to_batches()
         found = {row["slice"]: cells_in(row, len(self.space.bounds)) for row in rows_in(rows)}
-        return joined(self.space, (found[number] for number in sorted(found)))
+        cells = (found[number] for number in sorted(found))
+        return joined(self.space, cells, sensitivity=self.sensitivity)
 
     def total(self) -> int:
         """Return the sum of all counts."""
@@ -215,6 +217,7 @@ def counted_on_spark(
             SlicesOnSpark(spark, counted, cut, occupied, digests, SlicesHere(above), staging, watch),
             tally=_tally(heard(row["told"]) for row in found if row["told"] is not None),
             sums=sum(sums),
+            sensitivity=measure.sensitivities,
         )
 
 

@@ -14,7 +14,9 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
+from hushtable.engines.files import check_once
 from hushtable.engines.naming import folded
+from hushtable.engines.versions import MARKS, check_local_versions, check_versions
 from hushtable.errors import BadData, HushtableError, shown
 
 if TYPE_CHECKING:
@@ -43,6 +45,24 @@ def frame_of(spark: SparkSession, data: Sequence[str], *, rows_are_units: bool =
     except Exception as error:  # raised below: what Spark says may quote a file, and so would the chain
         failed = str(error)
     raise _replaced(failed)
+
+
+def local_paths(frame: DataFrame) -> list[str]:
+    """Return the files and folders of this machine that a DataFrame reads, as far as its plan names them."""
+    from py4j.protocol import Py4JError
+
+    if ".connect." in type(frame).__module__:
+        return []  # which is refused before anything is read
+    found = [unquote(path) for path in frame.inputFiles()]
+    leaves = frame._jdf.queryExecution().analyzed().collectLeaves()
+    for number in range(leaves.size()):
+        try:
+            roots = leaves.apply(number).relation().location().rootPaths()
+            found += [roots.apply(place).toString() for place in range(roots.size())]
+        except Py4JError:  # rows that are not of files
+            continue
+    local = re.compile(r"^file:/+")
+    return [local.sub("/", path) for path in found if local.match(path)]
 
 
 def _is_path(name: str) -> bool:
@@ -88,6 +108,12 @@ def _files(spark: SparkSession, roots: Sequence[Any]) -> DataFrame:
     """Return the rows of files and of folders."""
     paths = [root.getPath().toString() for root in roots]
     _check_once(paths)
+    _check_versions(spark, paths)
+    # As bytes: only the names of files are asked for, whatever is in them.
+    as_bytes = spark.read.format("binaryFile").option("recursiveFileLookup", "true")
+    files = _data_files(spark, [as_bytes.load([_as_it_is(path) for path in paths])])
+    _check_files(files)
+    _check_versions(spark, files)
     examples = [
         path if root.isFile() else _first_file(spark, root) for path, root in zip(paths, roots, strict=True)
     ]
@@ -106,7 +132,7 @@ def _files(spark: SparkSession, roots: Sequence[Any]) -> DataFrame:
     else:
         hint = "Give one of them at a time, or the folder above."
         raise BadData("the paths do not have the same columns in the names of folders", hint)
-    escaped = [re.sub(r"([*?\[\]{}\\])", r"\\\1", path) for path in paths]
+    escaped = [_as_it_is(path) for path in paths]
     before = spark.conf.get(_GUESSED)
     spark.conf.set(_GUESSED, "false")  # their values are text, as they are on one machine
     try:
@@ -124,10 +150,14 @@ def _files(spark: SparkSession, roots: Sequence[Any]) -> DataFrame:
     return frame
 
 
+def _as_it_is(path: str) -> str:
+    """Return a path for a reader that would take it for a pattern."""
+    return re.sub(r"([*?\[\]{}\\])", r"\\\1", path)
+
+
 def _check_once(paths: Sequence[str]) -> None:
     """Raise if a file or folder is given twice, or lies in another one: its rows would count twice."""
-    local = re.compile(r"^file:/+")
-    real = [os.path.realpath(local.sub("/", path)) if local.match(path) else path for path in paths]
+    real = [os.path.realpath(_local(path)) if _is_local(path) else path for path in paths]
     given: set[str] = set()
     for path in sorted(real):
         above = (path[: found.start()] for found in re.finditer("/", path))
@@ -136,13 +166,58 @@ def _check_once(paths: Sequence[str]) -> None:
         given.add(path)
 
 
+def _check_files(files: Sequence[str]) -> None:
+    """Raise if a data file is read twice. On this machine's disks, links and mounts of it are seen too."""
+    check_once(_local(file) for file in files if _is_local(file) and os.path.exists(_local(file)))
+    seen: set[str] = set()
+    for file in files:
+        if file in seen:
+            raise BadData(f"the file {_said(file)} is given twice", "Give each file once.")
+        seen.add(file)
+
+
+def _data_files(spark: SparkSession, frames: Sequence[DataFrame]) -> list[str]:
+    """Return the files that frames read, those of a frame all at once: to ask Java for each takes long."""
+    join = spark._jvm.org.apache.hadoop.util.StringUtils.join
+    joined = [join("\n", frame._jdf.inputFiles()) for frame in frames]
+    return [unquote(file) for files in joined for file in files.split("\n") if file]
+
+
+def _is_local(path: str) -> bool:
+    return re.match(r"file:/", path) is not None
+
+
+def _local(path: str) -> str:
+    """Return a path of this machine as Python has it."""
+    return re.sub(r"^file:/+", "/", path)
+
+
+def _check_versions(spark: SparkSession, paths: Sequence[str]) -> None:
+    """Raise if files or folders belong to a table of which they also hold rows that were deleted."""
+    check_local_versions(_local(path) for path in paths if _is_local(path))
+    jvm, settings = spark._jvm, spark.sparkContext._jsc.hadoopConfiguration()
+    wanted = "{" + ",".join(MARKS) + "}"
+
+    def marks(folder: str) -> list[str]:
+        from py4j.protocol import Py4JJavaError
+
+        base = folder.rstrip("/")
+        try:
+            pattern = jvm.org.apache.hadoop.fs.Path(f"{_as_it_is(base)}/{wanted}")
+            found = pattern.getFileSystem(settings).globStatus(pattern) or []
+        except Py4JJavaError:
+            return []  # it may not be listed: a folder above those that were given
+        names = [(str(each.getPath().getParent().getName()), str(each.getPath().getName())) for each in found]
+        nested = {mark.split("/")[0] for mark in MARKS if "/" in mark}
+        return [f"{base}/{above}/{name}" if above in nested else f"{base}/{name}" for above, name in names]
+
+    check_versions([path for path in paths if not _is_local(path)], marks)
+
+
 def _first_file(spark: SparkSession, root: Any) -> str:
     """Return the first file of a folder that holds data."""
     folder, top = root.getPath(), root.getPath().toString()
     files = folder.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
-    if files.exists(spark._jvm.org.apache.hadoop.fs.Path(folder, "_delta_log")):
-        hint = "Give the name of the table: its folder also holds rows that were deleted."
-        raise BadData(f"{_said(top)} is a Delta table", hint)
     inside = files.listFiles(folder, True)
     while inside.hasNext():
         path: str = inside.next().getPath().toString()
@@ -190,6 +265,8 @@ def _tables(spark: SparkSession, names: Sequence[str], *, rows_are_units: bool) 
                 f"the tables {shown(names[0])} and {shown(name)} differ in their columns", "Give one alone."
             )
         first = first.unionByName(other)
+    if len(frames) > 1:
+        _check_files(_data_files(spark, frames))  # two names of tables may be of the same files
     return first
 
 

@@ -39,7 +39,8 @@ from hushtable.query.plotting.shapes import (
     draw_steps,
 )
 from hushtable.query.plotting.text import families, one_line, quiet_about_letters
-from hushtable.release.placing import new_file
+from hushtable.release.placing import new_file, only
+from hushtable.release.recognising import is_picture
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -101,7 +102,8 @@ def save(figure: Figure, path: str | PathLike[str], *, overwrite: bool) -> None:
     if kind not in _METADATA:
         hint = f"Give it a name that ends in {', '.join(_METADATA)}."
         raise BadOutput("its name does not say which format it is to have", hint, file=str(path))
-    with new_file(Path(path), overwrite=overwrite) as file, _look():
+    check = only(is_picture(kind), f"a picture by hushtable as {kind[1:]}")
+    with new_file(Path(path), overwrite=overwrite, check=check) as file, _look():
         figure.savefig(file, format=kind[1:], dpi="figure", metadata=_METADATA[kind])
 
 

@@ -1,0 +1,117 @@
+"""Files that we wrote beside releases, recognised by what is in them, so that only those are overwritten.
+
+Promise: a file is taken for ours only by a mark that we put there, or, where a format has no room for one
+(CSV and JSON), by the names of columns that we write, behind each other and quoted as we quote them. A file
+that cannot be read, or whose first line is too long, is not ours.
+Cost: the first and the last megabyte of a file are read.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+MARK = b"hushtable.file"  # a key in the metadata of Arrow and Parquet files; a release has others
+
+_MOST = 1 << 20  # bytes at either end of a file
+_QUOTED = re.compile(rb'"(?:[^"]|"")*"(?:,"(?:[^"]|"")*")*')
+_PICTURES = {
+    ".png": (b"\x89PNG\r\n\x1a\n", b"Software\0hushtable"),
+    ".svg": (b"<?xml", b"<dc:title>hushtable</dc:title>"),
+    ".pdf": (b"%PDF-", b"/Creator (hushtable)"),
+}
+_EMPTY = {"json": b"[\n]\n", "jsonl": b""}
+_COLUMNS = {
+    "export": ("count", "weight"),
+    "answers": ("estimate", "standard_error", "low", "high"),
+}
+
+
+def is_picture(kind: str) -> Callable[[Path], bool]:
+    """Return how to recognise a picture that we drew: of the kind .png, .svg or .pdf."""
+    start, mark = _PICTURES[kind]
+
+    def is_ours(path: Path) -> bool:
+        found = _ends(path)
+        return found.startswith(start) and mark in found
+
+    return is_ours
+
+
+def is_table(kind: str, what: str | None) -> Callable[[Path], bool]:
+    """Return how to recognise a table of ours: csv, json, jsonl, arrow or parquet, that ends in such columns.
+
+    With `what` None the columns are the asker's own, so CSV and JSON are never recognised.
+    """
+    last = () if what is None else _COLUMNS[what]
+
+    def is_ours(path: Path) -> bool:
+        if kind in ("arrow", "parquet"):
+            return _is_marked(path, kind)
+        if not last:
+            return False
+        if kind in _EMPTY and _start(path) == _EMPTY[kind]:
+            return True  # without rows it says no names, and nothing else
+        found = _names(path, kind)
+        # An attribute may have one of the names; then ours has a line behind it.
+        return found is not None and tuple(name.rstrip("_") for name in found[-len(last) :]) == last
+
+    return is_ours
+
+
+def _names(path: Path, kind: str) -> Sequence[str] | None:
+    """Return the names of the columns of a CSV or JSON file as we write them; None where it is none."""
+    text = _start(path)
+    lines = text.split(b"\n")
+    if len(lines) < 2:
+        return None
+    try:
+        if kind == "csv":
+            whole = _QUOTED.fullmatch(lines[0])
+            return next(csv.reader([lines[0].decode()])) if whole else None
+        if kind == "json" and lines[0] != b"[":
+            return None
+        row = json.loads(lines[0] if kind == "jsonl" else lines[1].rstrip(b","))
+    except (ValueError, csv.Error, RecursionError):
+        return None
+    return list(row) if isinstance(row, dict) else None
+
+
+def _is_marked(path: Path, kind: str) -> bool:
+    """Return whether an Arrow or Parquet file has our mark."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        if kind == "parquet":
+            found = pq.read_schema(path).metadata
+        else:
+            with pa.OSFile(str(path)) as file:
+                found = pa.ipc.open_file(file).schema.metadata
+    except (pa.ArrowException, OSError):
+        return False
+    return MARK in (found or {})
+
+
+def _start(path: Path) -> bytes:
+    """Return the first bytes of a file."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(_MOST)
+    except OSError:
+        return b""
+
+
+def _ends(path: Path) -> bytes:
+    """Return the first and the last bytes of a file."""
+    try:
+        with open(path, "rb") as file:
+            first = file.read(_MOST)
+            file.seek(0, 2)
+            file.seek(max(len(first), file.tell() - _MOST))
+            return first + file.read()
+    except OSError:
+        return b""
