@@ -6,7 +6,7 @@ import sys
 from unittest.mock import patch
 
 from hushtable.summaries import finishing
-from tests.audit.cases import LEFT_OUT, TIES, Case, Finding, audited, every_case
+from tests.audit.cases import LEFT_OUT, TIES, Case, Finding, audited, every_case, not_offered
 from tests.audit.drawing import uniform_among_all_ties
 
 WIDTHS = (44, 30, 8, 8, 9, 13, 7)
@@ -32,18 +32,18 @@ def main(words: list[str]) -> int:
     print("All chances are exact fractions, under every outcome of the draws of the product's own code.\n")
     print(line(*HEAD), flush=True)
     wrong = rows = walked = 0
-    left_out = list(LEFT_OUT)
     for case in every_case():
-        if not isinstance(case, Case):
-            left_out.append(case)
-        elif all(word in f"{case.name} {case.over}" for word in words):
+        if all(word in f"{case.name} {case.over}" for word in words):
             found = audited(case)
             rows, walked = rows + 1, walked + found.walked
             wrong += not (found.holds and found.same_law)
             print(row(case, found), flush=True)
+    if not rows:
+        print(f"No row has {' and '.join(map(repr, words))}.")
+        return 1
     print("\nNot in the table:")
-    for each in left_out:
-        print(f"  {each[0]}; {each[1]}: {each[2]}")
+    for what, structure, why in [*LEFT_OUT, *not_offered()]:
+        print(f"  {structure}: {what}\n      {why}")
     print("\nThe audit itself: ties broken evenly among all, as they once were, must be found.")
     with patch.object(finishing, "largest_candidates", uniform_among_all_ties):
         broken = [(case, audited(case)) for case in TIES]

@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import hushtable as ht
@@ -34,6 +36,7 @@ from tests.audit.drawing import (
     outcome,
     uniform_among_all_ties,
 )
+from tests.harness import statistics
 from tests.harness.branching import Branching, law_of
 
 Sized = ht.Filter | ht.Priority | ht.FilterPriority
@@ -96,6 +99,41 @@ def test_the_law_is_that_of_the_long_way(
     assert law == long_way_law(counts, method, most=most)
     assert walked == len(widened)
     assert walked > widened.count(1) > 0, "the guess stops in some cases, and goes on in others"
+
+
+@st.composite
+def sized_methods(draw: st.DrawFn) -> tuple[Sized, Guess]:
+    """A method of fixed size, and rules from narrow to wide."""
+    size, two_sided = draw(st.integers(1, 2)), draw(st.booleans())
+    if draw(st.booleans()):
+        shares = st.fractions(Fraction(1, 9), 1, max_denominator=9)
+        edges = draw(st.lists(st.tuples(st.sampled_from([-2, -1]), shares), min_size=1, max_size=3))
+        rules = [
+            Acceptance(cutoff=-cutoff, edge_chance=share, two_sided=two_sided)
+            for cutoff, share in sorted(edges)
+        ]
+        return ht.Filter(size=size, two_sided=two_sided), rules
+    cutoff = draw(st.sampled_from([None, 1, 2]))
+    thresholds = draw(st.lists(st.fractions(1, 9, max_denominator=4), min_size=1, max_size=2))
+    rules = [
+        Acceptance(cutoff=cutoff, threshold=each, two_sided=two_sided)
+        for each in sorted(thresholds, reverse=True)
+    ]
+    if cutoff is None:
+        return ht.Priority(size=size, two_sided=two_sided), rules
+    return ht.FilterPriority(cutoff=cutoff, size=size, two_sided=two_sided), rules
+
+
+@pytest.mark.long
+@settings(max_examples=statistics.tries(60))
+@given(sized_methods(), st.lists(st.integers(-1, 2), min_size=1, max_size=3), st.integers(1, 2))
+def test_no_guess_changes_the_law(case: tuple[Sized, Guess], counts: list[int], slices: int) -> None:
+    """Whatever rules are tried, and whatever the table."""
+    method, rules = case
+
+    law, _ = drawn_law(tuple(counts), method, most=2, guess=rules, slices=slices)
+
+    assert law == long_way_law(tuple(counts), method, most=2)
 
 
 @pytest.mark.parametrize("few_slices", [16, 1], ids=["a draw for each", "one for all"])

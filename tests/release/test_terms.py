@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import hushtable as ht
 from hushtable.domain.attributes import Attribute, Integers
 from hushtable.domain.domain import Domain
 from hushtable.domain.measure import Measure, Unit
@@ -191,3 +193,35 @@ def test_a_draft_of_a_domain_is_refused() -> None:
 
 def test_an_epsilon_beyond_floats_has_a_text() -> None:
     assert as_text(Fraction(10**2000, 3)).startswith("1000")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"where": "x" * 1_000_001}, "its row filter has 1,000,001 characters"),
+        ({"query": "x" * 1_000_001}, "its query has 1,000,001 characters"),
+        ({"rule": "x" * 1_001}, "its rule has 1,001 characters"),
+        ({"measure": Measure(count_column="x" * 1_001)}, "its column of counts has 1,001 characters"),
+        ({"total": 1 << 128}, "does not fit 128 bits"),
+        ({"total": -(1 << 128)}, "does not fit 128 bits"),
+        ({"epsilon": Fraction(1 << 70)}, "rate"),
+        ({"epsilon": Fraction(1, 1 << 70), "total_epsilon": Fraction(0), "total": None}, "rate"),
+        ({"total_epsilon": Fraction(1, 1 << 70)}, "rate"),
+        ({"method": ht.Threshold(threshold="1e301")}, "above 10\\^300"),
+    ],
+)
+def test_terms_beyond_what_a_reader_takes_are_refused(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(BadRelease, match=message):
+        terms(**changes)
+
+
+def test_an_owner_meets_the_limits_before_a_row_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr("hushtable.publishing.publish.counted_rows")
+    domain = Domain(attributes=(Attribute(name="age", values=Integers(low=0, high=9)),))
+    long = f"age > 0 -- {'x' * 1_000_000}"
+    with pytest.raises(BadRelease, match="1,000,011 characters"):
+        ht.publish(object(), domain=domain, epsilon=1, size=5, where=long, output=tmp_path / "x.parquet")
+
+    assert list(tmp_path.iterdir()) == []

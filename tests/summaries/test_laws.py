@@ -343,8 +343,8 @@ def test_ties_keep_their_bands_when_a_guess_stops_half_of_the_time() -> None:
 
     assert right == pytest.approx(0.559, abs=0.001)
     assert chernoff_follows(wins, rounds, right) > ALARM
-    assert chernoff(wins, rounds, 0.53) < ALARM
-    assert chernoff(wins, rounds, 0.59) < ALARM
+    assert chernoff(wins, rounds, right - 0.034) < ALARM
+    assert chernoff(wins, rounds, right + 0.034) < ALARM
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,8 @@
 Promise: a path, a folder, a pattern, a database, the files of an Arrow dataset, and the local files and
 folders that the plan of a DataFrame of Spark names, each as `Kept` tells them. Whether they can be read is
 not asked here.
-Limits: objects of Python do not say which file they were read from, nor do views of a database.
+Limits: objects of Python do not say which file they were read from; files that a query or a view of a
+database names by itself are not looked for.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ last rule; in which band's range it lies is drawn.
 Promise: ties are chosen as by one uniform number for each cell, drawn before anything else. So the law
 depends neither on how often a rule was widened, nor on the order in which ties come. (With integer noise,
 hundreds of cells tie.) No float: coins of rational chances, and uniform sets. Proof: PROOF.md here, step 9.
-Cost: some 10 ns and 10 bytes a tie.
+Cost: some 20 ns and 15 bytes a candidate.
 """
 
 from __future__ import annotations
