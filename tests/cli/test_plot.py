@@ -42,7 +42,12 @@ def test_a_file_is_replaced_only_if_asked(folder: Path) -> None:
     assert refused.exit_code == 1
     assert "there is a file of this name already" in refused.stderr
     assert (folder / "a.svg").read_text() == "mine"
-    assert run("plot", "people.parquet", "--by", "region", "-o", "a.svg", "--overwrite").exit_code == 0
+    assert run("plot", "people.parquet", "--by", "region", "-o", "a.svg", "--overwrite").exit_code == 1
+    assert (folder / "a.svg").read_text() == "mine"  # no picture of ours
+
+    (folder / "a.svg").unlink()
+    for _ in range(2):
+        assert run("plot", "people.parquet", "--by", "region", "-o", "a.svg", "--overwrite").exit_code == 0
     assert (folder / "a.svg").read_text().startswith("<?xml")
 
 

@@ -216,7 +216,8 @@ def test_wrong_usage_exits_with_2(arguments: list[str], message: str, folder: Pa
         (["--summary", "everything"], "the summary 'everything' has no size"),
         (["--domain", "nowhere.toml"], "nowhere.toml: there is no such file"),
         (["--output", "nowhere/out.parquet"], "its folder is not there"),
-        (["--output", "grid.parquet"], "there is a file of this name already"),
+        (["--output", "grid.parquet"], "it is data that rows are read from"),
+        (["--output", "grid.toml"], "grid.toml: "),
         (["--where", "x > avg(x)"], "an aggregate"),
         (["--count-column", "x", "--unit", "person", "--max-rows", "1"], "`count_column` and `unit`"),
         (["--memory", "much"], "memory='much'"),
@@ -266,7 +267,13 @@ def test_a_file_is_replaced_only_if_asked(folder: Path) -> None:
     assert "--overwrite" in done.stderr
     assert (folder / "out.parquet").read_text() == "mine"
 
-    assert run(*PUBLISH, "--overwrite").exit_code == 0
+    done = run(*PUBLISH, "--overwrite")  # which is for releases
+    assert done.exit_code == 1
+    assert (folder / "out.parquet").read_text() == "mine"
+
+    (folder / "out.parquet").unlink()
+    for _ in range(2):
+        assert run(*PUBLISH, "--overwrite").exit_code == 0
     assert ht.open("out.parquet").epsilon == 1
 
 

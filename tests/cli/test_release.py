@@ -272,9 +272,7 @@ def test_a_domain_beyond_all_numbers(release: Path) -> None:
 
 def test_texts_of_a_release_do_not_reach_the_terminal_raw(release: Path) -> None:
     evil = "\x1b]0;mine\x07\x1b[2J\u202e"
-    domain = ht.Domain(
-        title=evil, attributes=(Attribute(name="x", values=Categories(values=(evil, "[bold]b[/bold]"))),)
-    )
+    domain = ht.Domain(attributes=(Attribute(name="x", values=Categories(values=(evil, "[bold]b[/bold]"))),))
     made = terms(
         domain,
         where=evil,

@@ -738,7 +738,7 @@ FRAMES = st.sampled_from(
         ("({} IS NULL)", 1),
         ("({} BETWEEN {} AND {})", 3),
         ("({} IN ({}, {}))", 3),
-        ("({} LIKE {} ESCAPE '!')", 2),
+        ("({} LIKE 'a!%' ESCAPE '!')", 1),
         ("(CASE WHEN {} THEN {} ELSE {} END)", 3),
         ("(CASE {} WHEN {} THEN {} END)", 3),
         ("CAST({} AS DECIMAL(9, 2))", 1),

@@ -260,7 +260,7 @@ def test_a_full_table_of_millions_of_cells(method: Any) -> None:
     assert len(ht.summarize(table, method, epsilon=1)) >= 10
 
 
-@pytest.mark.parametrize("epsilon", [2**10 + 1, 2**20, 2**20 + 1, "1e40"])
+@pytest.mark.parametrize("epsilon", [2**10 + 1, 2**20, 2**20 + 1, "1e18"])
 def test_a_rate_without_noise_is_refused_before_it_is_charged(epsilon: Any, tmp_path: Path) -> None:
     ledger = ht.Ledger.create(tmp_path / "people.ledger", epsilon="1e49", about="people")
     with pytest.raises(ht.BadNumber, match="is above 2\\^10, where no noise is left"):

@@ -148,7 +148,7 @@ def test_every_summary_of_a_cube(method: Method, tmp_path: Path) -> None:
 def test_marginals_hold_the_sums_of_their_cells(tmp_path: Path) -> None:
     cube = ht.Marginals(["sex", "work"], ["home"], "all-3")
     data = people()
-    release = publish(tmp_path, data, structure=cube, summary=ht.Filter(cutoff=1), epsilon=10**5)
+    release = publish(tmp_path, data, structure=cube, summary=ht.Filter(cutoff=1), epsilon=1000)
     listed = release.to_arrow().to_pylist()
 
     for names in (["work", "sex"], ["home"], ["home", "work", "sex"]):
@@ -161,7 +161,7 @@ def test_marginals_hold_the_sums_of_their_cells(tmp_path: Path) -> None:
 
 def test_a_sketch_is_published_whole_without_a_size(tmp_path: Path) -> None:
     data = people()
-    release = publish(tmp_path, data, structure=SKETCH, epsilon=10**5)
+    release = publish(tmp_path, data, structure=SKETCH, epsilon=1000)
     terms = release.terms
     expected = np.zeros((3, 60), dtype=np.int64)
     cells = true_counts(["home", "work", "sex"], data)
@@ -173,7 +173,7 @@ def test_a_sketch_is_published_whole_without_a_size(tmp_path: Path) -> None:
 
     assert (terms.structure, terms.method, terms.rule) == (SKETCH, ht.Everything(), None)
     assert (terms.sensitivity, len(terms.keys)) == (3, 3)
-    assert terms.rate == Fraction(49, 50) * 10**5 / 3
+    assert terms.rate == Fraction(49, 50) * 1000 / 3
     assert np.array_equal(release.counts.reshape(3, 60), expected)
     assert abs((release.noisy_total or 0) - 3000) < 9
     assert (

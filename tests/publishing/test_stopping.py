@@ -6,7 +6,7 @@ import importlib
 import os
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, NoReturn
@@ -273,6 +273,15 @@ def test_an_output_that_was_replaced_is(folder: Path, monkeypatch: pytest.Monkey
         publish(overwrite=True)
 
 
+@pytest.fixture
+def heeded() -> Iterator[None]:
+    """Let Ctrl-C be heard: of a process in the background, a shell makes it be ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("heeded")
 def test_after_a_refusal_nothing_waits(folder: Path) -> None:
     payment = Payment(Ledger.open("people.ledger"), epsilon=Fraction(2), output="out.parquet")
 
@@ -282,6 +291,7 @@ def test_after_a_refusal_nothing_waits(folder: Path) -> None:
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+@pytest.mark.usefixtures("heeded")
 def test_a_held_signal_comes_once_the_block_has_ended() -> None:
     done = []
 
@@ -298,6 +308,7 @@ def test_a_held_signal_comes_once_the_block_has_ended() -> None:
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+@pytest.mark.usefixtures("heeded")
 def test_other_threads_and_handlers_are_left_alone() -> None:
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:

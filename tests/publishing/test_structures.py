@@ -78,7 +78,7 @@ def test_a_structure_may_be_a_name(name: str | None, structure: Structure, tmp_p
 @pytest.mark.parametrize("structure", STRUCTURES, ids=repr)
 def test_nodes_hold_the_sums_of_their_cells(structure: Structure, tmp_path: Path) -> None:
     method = ht.Filter(cutoff=2, two_sided=structure != ht.Dyadic(consistent=True))
-    release = publish(tmp_path, structure=structure, summary=method, epsilon=10**4)
+    release = publish(tmp_path, structure=structure, summary=method, epsilon=1000)
     nodes = node_space(structure, DOMAIN)  # type: ignore[arg-type]
     table = rows()
     codes = np.stack([table["home"].to_numpy(), table["age"].to_numpy()], axis=1)
@@ -228,7 +228,7 @@ def test_rows_become_a_pruned_tree(structure: ht.Tree, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("structure", TREES, ids=repr)
 def test_nodes_of_a_pruned_tree_hold_the_sums_of_their_cells(structure: ht.Tree, tmp_path: Path) -> None:
-    release = publish(tmp_path, structure=structure, summary=ht.Filter(cutoff=20), epsilon=10**4)
+    release = publish(tmp_path, structure=structure, summary=ht.Filter(cutoff=20), epsilon=1000)
     tree = node_space(structure, DOMAIN).tree
     table = rows()
     addresses = tree.addresses.of(np.stack([table["home"].to_numpy(), table["age"].to_numpy()], axis=1))

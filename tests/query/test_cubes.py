@@ -33,9 +33,9 @@ DOMAIN = ht.Domain(
 )
 WHOLE = Part(method=ht.Everything(), rule="whole-1")
 FILTERED = Part(method=ht.Filter(cutoff=9), rule=None, cutoff=9.0)
-SAMPLED = Part(method=ht.FilterPriority(cutoff=5, size=20), rule=None, cutoff=5.0, threshold=14.5)
+SAMPLED = Part(method=ht.FilterPriority(cutoff=5, size=1000), rule=None, cutoff=5.0, threshold=14.5)
 POSITIVE = Part(method=ht.Everything(nonnegative=True), rule=None)
-PRIORITY = Part(method=ht.Priority(size=9), rule=None, threshold=14.5)
+PRIORITY = Part(method=ht.Priority(size=1000), rule=None, threshold=14.5)
 
 ALL = ht.Marginals("all-1", "all-2", "all-3")
 PAIRS = ht.Marginals(["home"], ["work"], ["home", "work"], weights=[1, 2, 3])

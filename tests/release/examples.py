@@ -26,6 +26,7 @@ from hushtable.methods.settings import (
     Threshold,
 )
 from hushtable.release.assumed import Assumption
+from hushtable.release.bounds import most_rows
 from hushtable.release.layout import check_names
 from hushtable.release.record import Terms, write_release
 from hushtable.release.terms import Part, check_together
@@ -417,6 +418,7 @@ def random_releases(draw: st.DrawFn, made: st.SearchStrategy[Terms] | None = Non
             else st.sets(st.tuples(*code), max_size=9)
         )
     )
+    assume(len(cells) <= most_rows(chosen))
     count = st.integers(-(2**62), 2**62) | st.integers(-300, 300)
     counts = draw(st.lists(count, min_size=len(cells), max_size=len(cells)))
     codes = np.array(cells, dtype=np.int64).reshape(len(cells), len(code))

@@ -169,7 +169,11 @@ def other_files(folder: Path) -> None:
 
 def whole_releases(folder: Path) -> None:
     for number in range(2):
-        write(folder / part_name(number), *trips())
+        alone = folder / str(number) / "alone.parquet"
+        alone.parent.mkdir()
+        write(alone, *trips())
+        alone.rename(folder / part_name(number))
+        alone.parent.rmdir()
 
 
 @pytest.mark.parametrize("filled", [nothing, other_files, whole_releases])

@@ -240,8 +240,9 @@ import sys
 from itertools import count
 from pathlib import Path
 import numpy as np
+from hushtable.methods.settings import FilterPriority
 from tests.release.examples import PEOPLE_DOMAIN, rows, terms, write
-made = terms()
+made = terms(method=FilterPriority(cutoff=20, size=1_000_000))
 codes = PEOPLE_DOMAIN.space.unpack(np.arange(200_000, dtype=np.uint64)[None, :] * 1000)
 print("ready", flush=True)
 for turn in count():

@@ -628,11 +628,12 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 import numpy as np
+from hushtable.methods.settings import FilterPriority
 from hushtable.release import exchanging
 from tests.release.examples import PEOPLE_DOMAIN, rows, terms, write
 if sys.argv[2] == "two steps":
     exchanging._exchanged = lambda *_: False
-made = terms()
+made = terms(method=FilterPriority(cutoff=20, size=1_000_000))
 codes = PEOPLE_DOMAIN.space.unpack(np.arange(2000, dtype=np.uint64)[None, :] * 1000)
 print("ready", flush=True)
 for turn in count():

@@ -1,4 +1,4 @@
-"""Rows in Arrow's form: files of it, and objects of Python that give it.
+"""Rows in Arrow's form: files of it, some of Parquet, and objects of Python that give it.
 
 Promise: every value reaches DuckDB as it is, but for times that no clock shows, which become the last one.
 Files are brought to one type without loss or not at all. A column that DuckDB has no type for is refused if
@@ -7,7 +7,7 @@ it is used, and left out if not.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hushtable.engines.agreeing import check_agreement, likeness
@@ -24,9 +24,19 @@ _STEPS = {"s": 10**6, "ms": 10**3}  # microseconds, in which DuckDB keeps times 
 _ROWS = "registered_rows"
 
 
-def arrow_files(files: Sequence[str], connection: duckdb.DuckDBPyConnection, names: Sequence[str]) -> str:
-    """Return SQL for the rows of Arrow files, in file or stream format; they are read once."""
+def arrow_files(
+    files: Sequence[str],
+    connection: duckdb.DuckDBPyConnection,
+    names: Sequence[str],
+    constants: Mapping[str, Mapping[str, str | None]] | None = None,
+) -> str:
+    """Return SQL for the rows of files of Arrow or Parquet; they are read once.
+
+    `constants` are further columns of a file, the same ones for each.
+    """
     import pyarrow as pa
+
+    beside = {file: dict((constants or {}).get(file, {})) for file in files}
 
     schemas: dict[str, pa.Schema] = {}
     for file in files:
@@ -52,6 +62,7 @@ def arrow_files(files: Sequence[str], connection: duckdb.DuckDBPyConnection, nam
     ]
     checked = [name for name in kept if folded(name) in used]
     together = pa.schema([(name, _common(name, list(schemas.values()), connection)) for name in kept])
+    whole = pa.schema([*together, *((name, pa.string()) for name in beside[files[0]])])
 
     def rows() -> Iterator[pa.RecordBatch]:
         for file in files:
@@ -61,13 +72,15 @@ def arrow_files(files: Sequence[str], connection: duckdb.DuckDBPyConnection, nam
                     # DuckDB trusts what it is given: offsets that point anywhere would be followed.
                     some = batch.select([spelled[folded(name)] for name in kept]).rename_columns(kept)
                     some.select(checked).validate(full=True)
-                    yield some.cast(together)
+                    values = [pa.scalar(value, pa.string()) for value in beside[file].values()]
+                    constant = [pa.repeat(value, some.num_rows) for value in values]
+                    yield pa.record_batch([*some.cast(together).columns, *constant], schema=whole)
             except (pa.ArrowException, OSError) as error:
                 # The engine's message will quote the line that raises, and is told by its words.
                 why = "not UTF-8" if "UTF8" in str(error) else "Arrow file is damaged"
                 raise OSError(why) from None
 
-    return _registered(pa.RecordBatchReader.from_batches(together, rows()), connection, names)
+    return _registered(pa.RecordBatchReader.from_batches(whole, rows()), connection, names)
 
 
 def arrow_object(data: Any, connection: duckdb.DuckDBPyConnection, names: Sequence[str]) -> tuple[str, bool]:
@@ -103,6 +116,11 @@ def _opened(file: str) -> tuple[pa.Schema, Iterable[pa.RecordBatch]]:
     """Return the schema and the batches of a file."""
     import pyarrow as pa
 
+    if file.lower().endswith((".parquet", ".pq")):
+        import pyarrow.parquet as pq
+
+        parquet = pq.ParquetFile(file)
+        return parquet.schema_arrow, parquet.iter_batches()
     source = pa.memory_map(file)
     try:
         reader = pa.ipc.open_file(source)

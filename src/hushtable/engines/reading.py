@@ -7,6 +7,7 @@ refused before any row is read, and text is never guessed at.
 
 from __future__ import annotations
 
+import re
 from typing import Literal
 
 from hushtable.domain.attributes import Attribute, Bins, Categories, Edges, Integers, Times
@@ -19,6 +20,7 @@ Form = Literal["whole", "large", "float", "decimal", "text", "json", "clock", "i
 _WHOLE_TYPES = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
 _LARGE_TYPES = ("UBIGINT", "HUGEINT", "UHUGEINT")
 _CLOCK_TYPES = ("DATE", "TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS")
+_TOLD_APART = re.compile("BLOB|DATE|UUID")  # other types whose values are equal if their bytes are
 _FAR = 10**30  # beyond every declared value: what is too large for a HUGEINT is read as this
 
 _HAS_OFFSET = ":.*(Z|[+-][0-9:]+)$"  # of text that is a time
@@ -129,7 +131,7 @@ def unit_sql(name: str, column: str, sql_type: str) -> str:
             f"CASE WHEN {kind} = 'VARCHAR' THEN 't' || {text} WHEN {kind} IN ('BIGINT', 'UBIGINT', 'DOUBLE') "
             f"AND regexp_full_match({text}, '-?[0-9]+') THEN 'n' || {text} END"
         )
-    if form in ("whole", "large", "decimal") or sql_type in ("UUID", "BLOB", "DATE"):
+    if form in ("whole", "large", "decimal") or _TOLD_APART.fullmatch(sql_type):
         return column
     hint = f"Units are whole numbers or text: select CAST({name_sql(name)} AS VARCHAR) AS ... in a query."
     why = "which may be rounded" if form == "float" else "which tells no unit from another for sure"

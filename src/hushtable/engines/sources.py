@@ -86,7 +86,7 @@ def _paths(
     if kind == "arrow":
         return Source(arrow_files(files, connection, names), rereadable=False)
     if kind == "parquet":
-        return Source(_parquet_sql(files, connection, names))
+        return _parquet(files, connection, names)
     if kind == "json":
         return _json(files, connection, names)
     readers = max(1, min(threads, memory // _CSV_ROOM))
@@ -94,11 +94,12 @@ def _paths(
     return _csv(files, delimiter, connection, names, whole=whole, threads=readers)
 
 
-def _parquet_sql(files: list[str], connection: duckdb.DuckDBPyConnection, names: Sequence[str]) -> str:
+def _parquet(files: list[str], connection: duckdb.DuckDBPyConnection, names: Sequence[str]) -> Source:
     """Return the rows of Parquet files."""
     columns: dict[str, list[tuple[str, str]]] = {}
+    long_steps: dict[str, str] = {}  # columns of times that DuckDB converts, and stops where it cannot
     below = 0  # nodes of the tree that are still to come below a column
-    for file, name, children, sql_type in _parquet_nodes(list(dict.fromkeys(files)), connection):
+    for file, name, children, sql_type, unit in _parquet_nodes(list(dict.fromkeys(files)), connection):
         if file not in columns:
             columns[file], below = [], 0  # the root
         elif below:
@@ -106,23 +107,29 @@ def _parquet_sql(files: list[str], connection: duckdb.DuckDBPyConnection, names:
         else:
             columns[file].append((name, sql_type))
             below = children or 0
+            if "MILLIS=M" in (unit or ""):
+                long_steps.setdefault(folded(name), name)
     for file, found in columns.items():
         check_distinct((name for name, _ in found), f"{said(file)} has")
     types = {file: dict(found) for file, found in columns.items()}
     equal = check_agreement(types, names)
     folders = check_folders(files, types)
-    return (
-        f"SELECT * FROM read_parquet({files_sql(files)}, union_by_name = {str(not equal).lower()}, "
+    if not long_steps.keys().isdisjoint(map(folded, names)):
+        constants = {file: folder_columns(file, names) for file in files}
+        return Source(arrow_files(files, connection, names, constants), rereadable=False)
+    left_out = f" EXCLUDE ({', '.join(map(name_sql, long_steps.values()))})" if long_steps else ""
+    return Source(
+        f"SELECT *{left_out} FROM read_parquet({files_sql(files)}, union_by_name = {str(not equal).lower()}, "
         f"hive_partitioning = {str(folders).lower()}, hive_types_autocast = false)"
     )
 
 
 def _parquet_nodes(files: list[str], connection: duckdb.DuckDBPyConnection) -> list[Any]:
-    """Return the nodes of the schemas of all files: file, name, number of children, type."""
+    """Return the nodes of the schemas of all files: file, name, number of children, type, logical type."""
 
     def nodes(these: list[str]) -> list[Any]:
         ordered = f"parquet_schema({files_sql(these)}) ORDER BY file_name, column_id"
-        sql = f"SELECT file_name, name, num_children, duckdb_type FROM {ordered}"
+        sql = f"SELECT file_name, name, num_children, duckdb_type, logical_type FROM {ordered}"
         return quiet(lambda: connection.sql(sql).fetchall())
 
     try:

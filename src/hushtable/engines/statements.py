@@ -114,21 +114,21 @@ ROW_LOCAL_MACROS = frozenset({"date_add", "days_in_month", "if", "nullif", "spli
 
 # Arguments that must be constants, by their places. Taken from a row, they could make a text as long as all
 # memory, or stop the query by an error that TRY does not catch: a row would decide whether a release appears.
-CONSTANT_ARGUMENTS = {
-    "array_length": 1,
-    "array_resize": 1,
-    "bitstring": 1,
-    "format": 0,
-    "ilike_escape": 2,
-    "like_escape": 2,
-    "list_resize": 1,
-    "lpad": 1,
-    "not_ilike_escape": 2,
-    "not_like_escape": 2,
-    "printf": 0,
-    "rpad": 1,
-    "time_bucket": 0,
-    "timezone": 0,
+CONSTANT_ARGUMENTS: dict[str, tuple[int, ...]] = {
+    "array_length": (1,),
+    "array_resize": (1,),
+    "bitstring": (1,),
+    "format": (0,),
+    "ilike_escape": (1, 2),
+    "like_escape": (1, 2),
+    "list_resize": (1,),
+    "lpad": (1,),
+    "not_ilike_escape": (1, 2),
+    "not_like_escape": (1, 2),
+    "printf": (0,),
+    "rpad": (1,),
+    "time_bucket": (0,),
+    "timezone": (0,),
 }
 
 # Columns that tell where a row lies among others, not what is in it.
@@ -533,10 +533,10 @@ def _check_function(call: Tree, functions: _Functions, what: _Subject) -> None:
         hint = f"Write the plain call, as in lower(name).\n{what.allowed}"
         raise BadQuery(f"{what} uses {_cut(name, '`')} with a word and a dot before it", hint)
     forms = functions.get(name, set())
-    place = CONSTANT_ARGUMENTS.get(name, len(call["arguments"]))
-    if any(_names_a_column(argument) for argument in call["arguments"][place : place + 1]):
-        hint = f"Write a constant there: a value of a row could stop the whole query.\n{what.allowed}"
-        raise BadQuery(f"{what} takes argument {place + 1} of {_cut(name, '`')} from a column", hint)
+    for place, argument in enumerate(call["arguments"]):
+        if place in CONSTANT_ARGUMENTS.get(name, ()) and _names_a_column(argument):
+            hint = f"Write a constant there: a value of a row could stop the whole query.\n{what.allowed}"
+            raise BadQuery(f"{what} takes argument {place + 1} of {_cut(name, '`')} from a column", hint)
     if name in ROW_LOCAL_FUNCTIONS and forms == {("scalar", "CONSISTENT")}:
         return
     if name in ROW_LOCAL_MACROS and forms == {("macro", "")}:
