@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sqlite3
+from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -117,6 +120,23 @@ def test_under_a_second_name_amounts_stay_private() -> None:
         ht.count(rows(), domain=ht.Domain(attributes=(attribute,)), query=query, count_column="m")
     with pytest.raises(ht.HushtableError, match="amounts"):
         ht.count(rows(), domain=DOMAIN, query=query, where="people > 1000", count_column="m")
+
+
+def test_no_column_of_a_database_is_computed_from_amounts(tmp_path: Path) -> None:
+    for computed in ("big INT GENERATED ALWAYS AS (people // 1000)", "big INT AS (people // 1000)"):
+        (tmp_path / "rows.duckdb").unlink(missing_ok=True)
+        with duckdb.connect(str(tmp_path / "rows.duckdb")) as connection:
+            connection.execute(f"CREATE TABLE people (x INT, people INT, {computed})").fetchall()
+            connection.execute("INSERT INTO people VALUES (1, 999)").fetchall()
+        with pytest.raises(ht.BadData, match="computes columns from others"):
+            ht.count(tmp_path / "rows.duckdb", domain=DOMAIN, where="big = 1", **COUNT)
+        (tmp_path / "rows.db").unlink(missing_ok=True)
+        with sqlite3.connect(tmp_path / "rows.db") as lite:
+            lite.execute(f"CREATE TABLE people (x INT, people INT, {computed.replace('//', '/')})")
+        lite.close()
+        with pytest.raises(ht.BadData, match="computes columns from others"):
+            ht.count(tmp_path / "rows.db", domain=DOMAIN, query="SELECT * FROM people", **SUM)
+        assert counts_of(ht.count(tmp_path / "rows.duckdb", domain=DOMAIN)) == {(1,): 1}
 
 
 ATOMS = ["x", "n", "people", "m", "1000", "t.people", "s.people", "y"]

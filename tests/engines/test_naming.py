@@ -260,6 +260,45 @@ def test_odd_types_of_other_columns_are_no_matter() -> None:
             ht.count(table, domain=DOMAIN, unit=ht.Unit(name, max_rows=1))
 
 
+def test_text_that_is_not_unicode_is_nobody_s() -> None:
+    """DuckDB would sort such ids by bytes that end early, and mix up what stands beside them."""
+    raw = pa.array([b"a", b"\xff", b"\xff\xff", b"a\xff", None, b"b"], pa.binary())
+    texts: list[Any] = [raw.view(pa.string()), raw.cast(pa.large_binary()).view(pa.large_string())]
+    texts.append(pa.DictionaryArray.from_arrays(pa.array(range(6), pa.int8()), texts[0]))
+    for ids in texts:
+        table = pa.table({"x": [1] * 6, "id": ids, "v": [5] * 6})
+        for data in (table, table.to_reader()):
+            unit = ht.Unit("id", max_rows=1)
+            assert counts_of(ht.count(data, domain=DOMAIN, unit=unit)) == {(1,): 2}
+        summed = ht.count(table, domain=DOMAIN, unit=unit, sum_column="v", clamp=(0, 10))
+        assert counts_of(summed) == {(1,): 10}
+        read = ht.count(table, domain=DOMAIN, where="lower(id) <> 'q'")
+        assert counts_of(read) == {(1,): 2}
+
+
+def test_values_of_folders_are_kept_apart_or_refused(tmp_path: Path) -> None:
+    unit = ht.Unit("person", max_rows=1)
+    for person in ("%FF", "%FE"):
+        (tmp_path / "bytes" / f"person={person}").mkdir(parents=True)
+        (tmp_path / "bytes" / f"person={person}" / "rows.csv").write_text("x\n1\n")
+    with pytest.raises(ht.BadData, match="a value that is not UTF-8"):
+        ht.count(tmp_path / "bytes", domain=DOMAIN, unit=unit)
+    for person in "ab":
+        folder = tmp_path / "slashes" / "year=2" / f"x\\person={person}"
+        folder.mkdir(parents=True)
+        pq.write_table(pa.table({"x": [1], "person": ["p"]}), folder / "rows.parquet")
+    with pytest.raises(ht.BadData, match="a backslash"):
+        ht.count(tmp_path / "slashes", domain=DOMAIN, unit=unit)
+
+
+def test_json_that_is_none_is_one_bad_value(tmp_path: Path) -> None:
+    values = pa.ExtensionArray.from_storage(pa.json_(), pa.array(["1", '"1"', "{bad", "1"]))
+    table = pa.table({"x": [1] * 4, "id": values})
+    pq.write_table(table, tmp_path / "rows.parquet")
+    for data in (table, tmp_path / "rows.parquet"):
+        assert counts_of(ht.count(data, domain=DOMAIN, unit=ht.Unit("id", max_rows=1))) == {(1,): 2}
+
+
 @pytest.mark.parametrize(
     "sql_type", ["INTERVAL", "TIMETZ", "DOUBLE", "BOOLEAN", "TIMESTAMP_NS", "STRUCT(a REAL)"]
 )

@@ -524,6 +524,9 @@ REVIEWED_AND_REFUSED = {
         remap_struct timetz_byte_comparable unpivot_list variant_bytes_to_variant variant_comparator
         variant_normalize variant_to_parquet_variant
     """,
+    "may take all memory, or end the process, by one value": """
+        damerau_levenshtein format json_contains json_pretty printf
+    """,
     "follows the platform": "hive_partition_component path_join",
     "was not needed yet": """
         bar binom decimal_division equi_width_bins json_deep_merge json_insert json_merge_patch_diff

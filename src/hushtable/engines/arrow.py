@@ -71,7 +71,9 @@ def arrow_files(
                 for batch in _opened(file)[1]:
                     # DuckDB trusts what it is given: offsets that point anywhere would be followed.
                     some = batch.select([spelled[folded(name)] for name in kept]).rename_columns(kept)
-                    some.select(checked).validate(full=True)
+                    for name in checked:
+                        if not _is_text(some.schema.field(name).type):
+                            some.column(name).validate(full=True)
                     values = [pa.scalar(value, pa.string()) for value in beside[file].values()]
                     constant = [pa.repeat(value, some.num_rows) for value in values]
                     yield pa.record_batch([*some.cast(together).columns, *constant], schema=whole)
@@ -143,11 +145,16 @@ def _registered(
     check_distinct(rows.schema.names, "the data have")
     taken = _taken(rows.schema, connection, names)
     clocked = pa.schema([field.with_type(_in_microseconds(field.type) or field.type) for field in taken])
-    if clocked != rows.schema:
+    used = set(map(folded, names))
+    texts = {field.name for field in taken if folded(field.name) in used and _is_text(field.type)}
+    if clocked != rows.schema or texts:
+
+        def read(batch: Any, field: pa.Field) -> Any:
+            column = batch.column(field.name)
+            return _as_text(column) if field.name in texts else _cut_to_clocks(column, field.type)
 
         def changed(batch: Any) -> Any:
-            columns = [_cut_to_clocks(batch.column(field.name), field.type) for field in taken]
-            return type(batch).from_arrays(columns, schema=clocked)
+            return type(batch).from_arrays([read(batch, field) for field in taken], schema=clocked)
 
         if isinstance(rows, pa.Table):
             rows = changed(rows) if taken else rows.select([])
@@ -155,6 +162,39 @@ def _registered(
             rows = pa.RecordBatchReader.from_batches(clocked, map(changed, rows))
     connection.register(_ROWS, rows)
     return f"SELECT * FROM {_ROWS}"
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    """Return whether a type is text, as it is or in a dictionary."""
+    import pyarrow as pa
+
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def _as_text(values: Any) -> Any:
+    """Return text without what is not UTF-8: one bad value of one row, and DuckDB trusts what it gets."""
+    import pyarrow as pa
+
+    if isinstance(values, pa.ChunkedArray):
+        return pa.chunked_array([_as_text(chunk) for chunk in values.chunks], type=values.type)
+    try:
+        values.validate(full=True)
+    except pa.ArrowInvalid as error:
+        if "UTF8" not in str(error):
+            raise
+    else:
+        return values
+    if pa.types.is_dictionary(values.type):
+        return pa.DictionaryArray.from_arrays(values.indices, _as_text(values.dictionary)).cast(values.type)
+
+    def readable(text: bytes | None) -> str | None:
+        try:
+            return None if text is None else text.decode()
+        except UnicodeDecodeError:
+            return None
+
+    return pa.array(map(readable, values.cast(pa.large_binary()).to_pylist()), type=values.type)
 
 
 def _taken(schema: pa.Schema, connection: duckdb.DuckDBPyConnection, names: Sequence[str]) -> pa.Schema:

@@ -71,7 +71,10 @@ def coding(
             used = [*(attribute.column for attribute in domain.attributes), *measure.columns]
             known = named and any(found(each, columns) is not None for each in used)
             raise BadData(*_no_column(wanted, columns, known=known, amount_or_unit=wanted in measure.columns))
-        return f"source.{name_sql(name)}", columns[name]
+        sql = f"source.{name_sql(name)}"
+        if form_of(columns[name]) == "json":  # Parquet and Arrow take any text for it
+            sql = f"(CASE WHEN json_valid({sql}) THEN {sql} END)"
+        return sql, columns[name]
 
     reads = []
     for place, attribute in enumerate(domain.attributes):

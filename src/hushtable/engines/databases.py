@@ -48,6 +48,14 @@ def attach(path: Any, connection: duckdb.DuckDBPyConnection) -> tuple[str, ...]:
     return tuple(names)
 
 
+def computing_tables(connection: duckdb.DuckDBPyConnection) -> set[str]:
+    """Return the tables of an attached file that compute columns from others."""
+    sql = (
+        "SELECT table_name FROM duckdb_tables() WHERE database_name = 'attached' AND sql ILIKE '%GENERATED%'"
+    )
+    return {row[0] for row in quiet(lambda: connection.sql(sql).fetchall())}
+
+
 def only_table(tables: tuple[str, ...], path: Any) -> str:
     """Return the one table of a database."""
     if len(tables) == 1:
@@ -80,6 +88,13 @@ class SQLiteFile:
             self.close()
             raise
         self.tables = tuple(row[0] for row in found)
+
+    def computing(self) -> set[str]:
+        """Return the tables that compute columns from others."""
+        columns = "SELECT 1 FROM pragma_table_xinfo(tables.name) WHERE hidden IN (2, 3)"
+        return {
+            row[0] for row in self._all(f"SELECT name FROM ({_TABLES}) AS tables WHERE EXISTS ({columns})")
+        }
 
     def close(self) -> None:
         """Close the file."""

@@ -26,11 +26,15 @@ def folder_columns(file: str, names: Iterable[str]) -> dict[str, str | None]:
     spelled: dict[str, str] = {}
     for name in names:
         spelled.setdefault(folded(name), name)
-    return {
-        spelled[folded(name)]: None if value == _NOTHING else unquote(value)
-        for name, value in _parts(file)
-        if folded(name) in spelled
-    }
+    try:
+        return {
+            spelled[folded(name)]: None if value == _NOTHING else unquote(value, errors="strict")
+            for name, value in _parts(file)
+            if folded(name) in spelled
+        }
+    except UnicodeDecodeError:
+        pass  # raised below: the error quotes the folder
+    raise BadData(f"the folders of {said(file)} hold a value that is not UTF-8", "Rename them.")
 
 
 def check_folders(files: Iterable[str], columns: Mapping[str, Iterable[str]]) -> bool:
@@ -41,6 +45,8 @@ def check_folders(files: Iterable[str], columns: Mapping[str, Iterable[str]]) ->
     first: tuple[str, list[str]] | None = None
     for file in files:
         names = [name for name, _ in _parts(file)]
+        if names and "\\" in file:  # which ends the name of a folder for DuckDB
+            raise BadData(f"the path of {said(file)} has a backslash in it", "Rename the folder or the file.")
         check_distinct(names, f"the folders of {said(file)} name")
         for name in columns.get(file, ()):
             if folded(name) in map(folded, names):

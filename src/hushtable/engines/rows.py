@@ -8,23 +8,24 @@ amounts that are added up (`confining`), and every name stands for one column (`
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hushtable.engines.confining import check_confined
-from hushtable.engines.databases import SQLiteFile, attach, only_table
+from hushtable.engines.databases import SQLiteFile, attach, computing_tables, only_table
 from hushtable.engines.delimited import Unread
 from hushtable.engines.engine import connect, described, interruptible, quiet
 from hushtable.engines.files import is_duckdb, is_sqlite
+from hushtable.engines.naming import folded
 from hushtable.engines.quoting import name_sql
 from hushtable.engines.reading import type_text
 from hushtable.engines.sources import TABLE, Source, open_source
 from hushtable.engines.spills import spill_folder
 from hushtable.engines.statements import check_condition, check_query, check_select
 from hushtable.engines.totality import UNSHARED, total_condition, total_query
-from hushtable.errors import BadQuery
+from hushtable.errors import BadData, BadQuery, shown
 
 if TYPE_CHECKING:
     import duckdb
@@ -59,8 +60,11 @@ def opened_rows(
 ) -> Iterator[Rows]:
     """Open `data`; `names` are the columns that attributes and the unit read, `amount` the one added up."""
 
-    def prepared(tables: tuple[str, ...], otherwise: str) -> str:
-        """Return the owner's query, checked, or all of a table where there is none, with the filter."""
+    def prepared(tables: tuple[str, ...], otherwise: str, computing: Collection[str] = ()) -> str:
+        """Return the owner's query, checked, or all of a table where there is none, with the filter.
+
+        Some tables are `computing` columns from others, perhaps from the amounts.
+        """
         filtered = None if where is None else check_condition(where, engine)
         local = None
         if query is None:
@@ -72,6 +76,10 @@ def opened_rows(
             local = check_query(query, engine, tables=tables)
             described(query.rstrip().rstrip(";"), engine)  # its errors are about the owner's own words
             text = total_query(local, engine)
+        read = otherwise if local is None else local.node["from_table"]["table_name"]
+        if amount is not None and folded(read) in map(folded, computing):
+            fact = f"the table {shown(read)} computes columns from others, perhaps from {shown(amount)}"
+            raise BadData(fact, "Amounts are read for nothing else: copy what you need to a plain table.")
         if amount is not None:
             check_confined(amount, readers=names, query=local, filtered=filtered, table=TABLE)
         if local is not None or where is not None:
@@ -103,13 +111,15 @@ def opened_rows(
                     # SQLite gives its tables as they are; what is checked by DuckDB's parser, DuckDB runs.
                     for table in file.tables:
                         file.add_view(table, f"SELECT * FROM {name_sql(table)}", engine, names=wanted)
-                    sql = prepared(file.tables, only_table(file.tables, data) if query is None else "")
+                    only = only_table(file.tables, data) if query is None else ""
+                    sql = prepared(file.tables, only, file.computing())
                 yield Rows(sql, described(sql, engine), False, engine, folder)
             return
         source = Source("")
         if is_duckdb(data):
             tables = attach(data, engine)
-            sql = prepared(tables, only_table(tables, data) if query is None else "")
+            only = only_table(tables, data) if query is None else ""
+            sql = prepared(tables, only, computing_tables(engine))
         else:
             # A query or a filter may use the row as a whole, and no names at all stand for all of them.
             whole = query is not None or where is not None or not names

@@ -63,12 +63,12 @@ _BY_TOPIC = {
     """,
     "text and bytes": """
         ascii base64 bin bit_length bit_position bitstring char_length character_length chr concat concat_ws
-        contains damerau_levenshtein decode editdist3 encode ends_with format format_bytes
+        contains decode editdist3 encode ends_with format_bytes
         formatreadabledecimalsize formatreadablesize from_base64 from_binary from_hex get_bit hamming hash
         hex instr jaccard jaro_similarity jaro_winkler_similarity lcase left left_grapheme len length
         length_grapheme levenshtein lower lpad ltrim md5 md5_number mismatches nfc_normalize octet_length
         ord overlay parse_dirname parse_dirpath parse_filename parse_formatted_bytes parse_path position
-        prefix printf regexp_escape regexp_extract regexp_extract_all regexp_full_match regexp_matches
+        prefix regexp_escape regexp_extract regexp_extract_all regexp_full_match regexp_matches
         regexp_replace regexp_split_to_array replace reverse right right_grapheme rpad rtrim set_bit sha1
         sha256 split starts_with str_split str_split_regex string_split string_split_regex string_to_array
         strip_accents strlen strpos substr substring substring_grapheme suffix to_base to_base64 to_binary
@@ -101,9 +101,9 @@ _BY_TOPIC = {
         union_extract union_tag union_value
     """,
     "JSON and identifiers": """
-        array_to_json from_json from_json_strict json_array json_array_length json_contains json_exists
+        array_to_json from_json from_json_strict json_array json_array_length json_exists
         json_extract json_extract_path json_extract_path_text json_extract_string json_keys json_merge_patch
-        json_object json_pretty json_quote json_structure json_transform json_transform_strict json_type
+        json_object json_quote json_structure json_transform json_transform_strict json_type
         json_valid json_value row_to_json to_json typeof uuid_extract_timestamp uuid_extract_version
     """,
 }
@@ -118,14 +118,14 @@ CONSTANT_ARGUMENTS: dict[str, tuple[int, ...]] = {
     "array_length": (1,),
     "array_resize": (1,),
     "bitstring": (1,),
-    "format": (0,),
     "ilike_escape": (1, 2),
     "like_escape": (1, 2),
     "list_resize": (1,),
     "lpad": (1,),
     "not_ilike_escape": (1, 2),
     "not_like_escape": (1, 2),
-    "printf": (0,),
+    "regexp_replace": (2,),
+    "replace": (2,),
     "rpad": (1,),
     "time_bucket": (0,),
     "timezone": (0,),
@@ -513,6 +513,9 @@ def _check_expressions(roots: Iterable[Tree | None], functions: _Functions, what
             _refuse(what, form if form in _WORDS else name, part.get("function_name", ""))
         if name == "FUNCTION":
             calls.append(part)
+        elif name == "TYPE" and _folded(part["type_name"]) == "variant":
+            # Casting deep JSON to it ends the process.
+            _refuse(what, "a cast to VARIANT")
         elif name == "COLUMN_REF":
             columns.add(tuple(part["column_names"]))
         for field, value in part.items():
