@@ -71,9 +71,9 @@ def arrow_files(
                 for batch in _opened(file)[1]:
                     # DuckDB trusts what it is given: offsets that point anywhere would be followed.
                     some = batch.select([spelled[folded(name)] for name in kept]).rename_columns(kept)
-                    for name in checked:
-                        if not _is_text(some.schema.field(name).type):
-                            some.column(name).validate(full=True)
+                    for place, name in enumerate(kept):
+                        if name in checked:
+                            some = some.set_column(place, name, _checked(some.column(place)))
                     values = [pa.scalar(value, pa.string()) for value in beside[file].values()]
                     constant = [pa.repeat(value, some.num_rows) for value in values]
                     yield pa.record_batch([*some.cast(together).columns, *constant], schema=whole)
@@ -162,6 +162,14 @@ def _registered(
             rows = pa.RecordBatchReader.from_batches(clocked, map(changed, rows))
     connection.register(_ROWS, rows)
     return f"SELECT * FROM {_ROWS}"
+
+
+def _checked(values: pa.Array) -> pa.Array:
+    """Return values whose offsets point within them; of text, what is not UTF-8 is left out."""
+    if _is_text(values.type):
+        return _as_text(values)
+    values.validate(full=True)
+    return values
 
 
 def _is_text(kind: pa.DataType) -> bool:
