@@ -24,7 +24,7 @@ from tests.engines.reference import Counts
 from tests.harness.statistics import SEED
 
 PAIRS, CHUNKS = 100_000, 400  # in `make test-long`
-EVERY_TIME = 200  # pairs in `make test`
+EVERY_TIME = 120  # pairs in `make test`
 
 
 @pytest.fixture(autouse=True)

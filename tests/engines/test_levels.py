@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 import sqlite3
 from collections import Counter
 from collections.abc import Callable
@@ -227,8 +228,9 @@ def test_the_look_of_the_owner_is_that_at_the_finest_level() -> None:
     ],
 )
 def test_commuters_between_tracts_are_those_between_blocks(name: str, book: str, tmp_path: Path) -> None:
+    shutil.copy(DATA / "codebooks" / f"{book}.parquet", tmp_path)
     place = (
-        f'categories = {{ file = "{DATA / "codebooks" / book}.parquet", column = "block", '
+        f'categories = {{ file = "{book}.parquet", column = "block", '
         "levels = { block_group = 12, tract = 11, county = 5 } }"
     )
     (tmp_path / "blocks.toml").write_text(

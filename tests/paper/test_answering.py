@@ -33,13 +33,13 @@ def ranges(table: Table) -> Ranges:
 def test_without_noise_answers_are_the_truth(
     table: Table, ranges: Ranges, structure: ht.Dyadic | ht.Haar | None
 ) -> None:
-    summary = ht.summarize(table.sparse, ht.Everything(), epsilon=10_000, structure=structure)
+    summary = ht.summarize(table.sparse, ht.Everything(), epsilon=1_000, structure=structure)
     assert np.allclose(range_sums(summary, ranges, CELLS), ranges.truths)
 
 
 def test_without_noise_a_tree_down_to_the_leaves_is_the_truth(table: Table, ranges: Ranges) -> None:
     summary = ht.summarize(
-        table.sparse, ht.Filter(size=10_000), epsilon=10_000, structure=ht.Tree(branching=4)
+        table.sparse, ht.Filter(size=10_000), epsilon=1_000, structure=ht.Tree(branching=4)
     )
     assert np.allclose(range_sums(summary, ranges, CELLS), ranges.truths, atol=1)
 

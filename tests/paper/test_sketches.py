@@ -51,7 +51,7 @@ def test_a_row_counts_each_cell_in_its_bucket() -> None:
 
 def test_without_noise_buckets_are_those_of_the_table(table: Table) -> None:
     structure = ht.CountSketch(width=20, depth=3)
-    summary = ht.summarize(table.sparse, ht.Everything(), epsilon=10_000, structure=structure)
+    summary = ht.summarize(table.sparse, ht.Everything(), epsilon=1_000, structure=structure)
     filled = [row.fill(table.values) for row in rows_of(summary, CELLS)]
     assert np.array_equal(buckets_of(summary), filled)
 
@@ -94,7 +94,7 @@ def test_other_summaries_are_refused(table: Table) -> None:
 
 
 def test_a_run_without_noise_has_sharing_alone() -> None:
-    found = depth_run({**SMALL, "epsilon": "10000"})
+    found = depth_run({**SMALL, "epsilon": "1000"})
     assert found["noise"] == found["noise of a bucket"] == found["noise of a bucket, first approach"] == 0
     assert found["variance"] == found["sharing"] > 0
     assert found["error"] == pytest.approx(found["error of the first approach"])

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     import duckdb
 
 
+_GIVEN = re.compile(r'\bAS\s+("[^"]+"|\w+)', re.IGNORECASE)
+
+
 class Rows(NamedTuple):
     """Rows ready to be counted: SQL that yields them, their columns and types, and where it runs.
 
@@ -95,6 +98,9 @@ def opened_rows(
     # JSON tells upper from lower case: first come the query's own spellings, but for SQL words in capitals.
     own = [word for word in words_of(query) if not word.isupper()]
     wanted = [*own, *names, *([] if amount is None else [amount]), *words_of(query), *words_of(where)]
+    # What the query alone names is no column of the data.
+    made = {folded(name) for name in _given(query)} - {folded(word) for word in words_of(query)}
+    wanted = [name for name in wanted if folded(name) not in made]
     with (
         interruptible(),
         spill_folder() as folder,
@@ -130,8 +136,14 @@ def opened_rows(
         yield Rows(sql, columns, source.rereadable, engine, folder, source.named, source.unreadable)
 
 
+def _given(text: object) -> list[str]:
+    """Return the names that AS gives in a query."""
+    return [found[1].strip('"') for found in _GIVEN.finditer(text)] if isinstance(text, str) else []
+
+
 def words_of(text: object) -> list[str]:
-    """Return all words of a query: among them are the columns it names."""
+    """Return all words of a query but those that AS gives as names: among them are the columns it reads."""
     if not isinstance(text, str):
         return []
+    text = _GIVEN.sub(" ", text)
     return re.findall(r"\w+", text) + re.findall(r'"([^"]+)"', text)
