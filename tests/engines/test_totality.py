@@ -12,7 +12,7 @@ import pytest
 import hushtable as ht
 from hushtable.engines.statements import CONSTANT_ARGUMENTS, ROW_LOCAL_FUNCTIONS, check_condition, check_query
 from hushtable.engines.totality import UNSHARED, total_condition, total_query
-from tests.harness.statistics import SEED, tries
+from tests.harness.statistics import LONG, SEED
 
 ROWS = """
 SELECT * FROM (VALUES
@@ -59,7 +59,7 @@ def some_calls(name: str, chance: random.Random) -> Iterator[str]:
     constant = CONSTANT_ARGUMENTS.get(name, ())
     for number in range(4):
         kinds = [CONSTANTS if place in constant else [*COLUMNS, *CONSTANTS] for place in range(number)]
-        for _ in range(tries(40) if number else 1):
+        for _ in range((40 if LONG else 4) if number else 1):
             yield f"{name}({', '.join(chance.choice(kind) for kind in kinds)})"
 
 
@@ -68,7 +68,7 @@ def test_no_allowed_expression_fails_on_a_row(engine: duckdb.DuckDBPyConnection)
     names = sorted(name for name in ROW_LOCAL_FUNCTIONS if name.replace("_", "").isalnum())
     calls = [call for name in names for call in some_calls(name, chance)]
     for operator in ("+", "-", "*", "/", "//", "%", "**", "<<", ">>", "||", "->>", "<", "="):
-        for _ in range(tries(80)):
+        for _ in range(80 if LONG else 8):
             calls.append(f"({chance.choice(COLUMNS)}) {operator} ({chance.choice(COLUMNS)})")
     calls += [f"CAST({column} AS {kind})" for column in COLUMNS for kind in TYPES]
     tried = 0

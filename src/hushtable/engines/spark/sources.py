@@ -16,6 +16,7 @@ from urllib.parse import unquote
 
 from hushtable.engines.files import check_once
 from hushtable.engines.naming import folded
+from hushtable.engines.spark.jobs import ran
 from hushtable.engines.versions import MARKS, check_local_versions, check_versions
 from hushtable.errors import BadData, HushtableError, shown
 
@@ -53,8 +54,9 @@ def local_paths(frame: DataFrame) -> list[str]:
 
     if ".connect." in type(frame).__module__:
         return []  # which is refused before anything is read
-    found = [unquote(path) for path in frame.inputFiles()]
-    leaves = frame._jdf.queryExecution().analyzed().collectLeaves()
+    # Planning may compute what the owner's expressions say of a row, and quote it.
+    found = [unquote(path) for path in ran(frame.inputFiles)]
+    leaves = ran(lambda: frame._jdf.queryExecution().analyzed().collectLeaves())
     for number in range(leaves.size()):
         try:
             roots = leaves.apply(number).relation().location().rootPaths()
