@@ -621,20 +621,20 @@ def other_schema(folder: Path) -> Any:
 
 def pandas(**columns: Any) -> Make:
     def make(folder: Path) -> Any:
-        frames = pytest.importorskip("pandas", reason="pandas is not installed (issue 4)")
+        frames = pytest.importorskip("pandas", reason="pandas is not installed")
         return frames.DataFrame(columns, dtype=object)
 
     return make
 
 
 def pandas_doubled(folder: Path) -> Any:
-    frames = pytest.importorskip("pandas", reason="pandas is not installed (issue 4)")
+    frames = pytest.importorskip("pandas", reason="pandas is not installed")
     return frames.DataFrame([["01", 3, CANARY]], columns=["place", "age", "age"])
 
 
 def pandas_without_names(folder: Path) -> Any:
     """What `read_csv` makes of a file without a header."""
-    frames = pytest.importorskip("pandas", reason="pandas is not installed (issue 4)")
+    frames = pytest.importorskip("pandas", reason="pandas is not installed")
     return frames.DataFrame([["01", 3]], columns=[CANARY, str(NUMBER)])
 
 
@@ -1329,7 +1329,7 @@ def test_a_file_that_may_not_be_read(make: Make, data: Path, refuse: Refuse) -> 
     path = make(data)
     path.chmod(0)
     if os.access(path, os.R_OK):
-        pytest.skip("root may read every file (issue 4)")
+        pytest.skip("root may read every file")
 
     assert "may not be read by you" in str(refuse(path))
 

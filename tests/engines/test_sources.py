@@ -148,11 +148,11 @@ def record_batch(folder: Path) -> Any:
 
 
 def pandas(folder: Path) -> Any:
-    return pytest.importorskip("pandas", reason="pandas is not installed (issue 4)").DataFrame(ROWS)
+    return pytest.importorskip("pandas", reason="pandas is not installed").DataFrame(ROWS)
 
 
 def polars(folder: Path) -> Any:
-    return pytest.importorskip("polars", reason="Polars is not installed (issue 4)").DataFrame(ROWS)
+    return pytest.importorskip("polars", reason="Polars is not installed").DataFrame(ROWS)
 
 
 SOURCES = [
