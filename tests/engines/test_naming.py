@@ -261,6 +261,9 @@ def test_odd_types_of_other_columns_are_no_matter() -> None:
             ht.count(table, domain=DOMAIN, unit=ht.Unit(name, max_rows=1))
 
 
+WHO = ht.Unit("who", max_rows=1)
+
+
 def test_text_that_is_not_unicode_is_nobody_s() -> None:
     """DuckDB would sort such ids by bytes that end early, and mix up what stands beside them."""
     raw = pa.array([b"a", b"\xff", b"\xff\xff", b"a\xff", None, b"b"], pa.binary())
@@ -275,6 +278,8 @@ def test_text_that_is_not_unicode_is_nobody_s() -> None:
         assert counts_of(summed) == {(1,): 10}
         read = ht.count(table, domain=DOMAIN, where="lower(id) <> 'q'")
         assert counts_of(read) == {(1,): 2}
+        rows = ht.count(table, domain=DOMAIN, query="SELECT x, data::VARCHAR AS who FROM data", unit=WHO)
+        assert counts_of(rows) == {(1,): 3}  # a, b, and those whose id is none
 
 
 def test_values_of_folders_are_kept_apart_or_refused(tmp_path: Path) -> None:

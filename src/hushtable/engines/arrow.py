@@ -28,11 +28,14 @@ def arrow_files(
     files: Sequence[str],
     connection: duckdb.DuckDBPyConnection,
     names: Sequence[str],
+    *,
+    whole: bool,
     constants: Mapping[str, Mapping[str, str | None]] | None = None,
 ) -> str:
     """Return SQL for the rows of files of Arrow or Parquet; they are read once.
 
-    `constants` are further columns of a file, the same ones for each.
+    `names` are the columns that are used, but a row may be used as a `whole`. `constants` are further columns
+    of a file, the same ones for each.
     """
     import pyarrow as pa
 
@@ -60,15 +63,15 @@ def arrow_files(
         for name in columns[files[0]]
         if folded(name) in used or len({each.get(folded(name)) for each in everywhere}) == 1
     ]
-    checked = [name for name in kept if folded(name) in used]
+    checked = {name for name in kept if whole or folded(name) in used}
     together = pa.schema([(name, _common(name, list(schemas.values()), connection)) for name in kept])
-    whole = pa.schema([*together, *((name, pa.string()) for name in beside[files[0]])])
+    schema = pa.schema([*together, *((name, pa.string()) for name in beside[files[0]])])
 
     def rows() -> Iterator[pa.RecordBatch]:
         for file in files:
             spelled = {folded(name): name for name in schemas[file].names}
             try:
-                for batch in _opened(file)[1]:
+                for batch in _opened(file, [spelled[folded(name)] for name in kept])[1]:
                     # DuckDB trusts what it is given: offsets that point anywhere would be followed.
                     some = batch.select([spelled[folded(name)] for name in kept]).rename_columns(kept)
                     for place, name in enumerate(kept):
@@ -76,16 +79,18 @@ def arrow_files(
                             some = some.set_column(place, name, _checked(some.column(place)))
                     values = [pa.scalar(value, pa.string()) for value in beside[file].values()]
                     constant = [pa.repeat(value, some.num_rows) for value in values]
-                    yield pa.record_batch([*some.cast(together).columns, *constant], schema=whole)
+                    yield pa.record_batch([*some.cast(together).columns, *constant], schema=schema)
             except (pa.ArrowException, OSError) as error:
                 # The engine's message will quote the line that raises, and is told by its words.
                 why = "not UTF-8" if "UTF8" in str(error) else "Arrow file is damaged"
                 raise OSError(why) from None
 
-    return _registered(pa.RecordBatchReader.from_batches(whole, rows()), connection, names)
+    return _registered(pa.RecordBatchReader.from_batches(schema, rows()), connection, names, whole=whole)
 
 
-def arrow_object(data: Any, connection: duckdb.DuckDBPyConnection, names: Sequence[str]) -> tuple[str, bool]:
+def arrow_object(
+    data: Any, connection: duckdb.DuckDBPyConnection, names: Sequence[str], *, whole: bool
+) -> tuple[str, bool]:
     """Return SQL for the rows of an object with the Arrow PyCapsule interface, and whether it reads twice."""
     import pyarrow as pa
 
@@ -100,7 +105,7 @@ def arrow_object(data: Any, connection: duckdb.DuckDBPyConnection, names: Sequen
     except Exception as error:
         failed = type(error).__name__  # raised below: what it says may quote rows, and so would the chain
     if rows is not None:
-        return _registered(rows, connection, names), isinstance(rows, pa.Table)
+        return _registered(rows, connection, names, whole=whole), isinstance(rows, pa.Table)
     if failed:
         hint = (
             "Values of different types in a column, or one name for two columns, are frequent causes. "
@@ -114,15 +119,15 @@ def arrow_object(data: Any, connection: duckdb.DuckDBPyConnection, names: Sequen
     raise BadData(f"data is of type {kind}, which holds no rows", hint)
 
 
-def _opened(file: str) -> tuple[pa.Schema, Iterable[pa.RecordBatch]]:
-    """Return the schema and the batches of a file."""
+def _opened(file: str, columns: list[str] | None = None) -> tuple[pa.Schema, Iterable[pa.RecordBatch]]:
+    """Return the schema and the batches of a file, with these columns at least."""
     import pyarrow as pa
 
     if file.lower().endswith((".parquet", ".pq")):
         import pyarrow.parquet as pq
 
         parquet = pq.ParquetFile(file)
-        return parquet.schema_arrow, parquet.iter_batches()
+        return parquet.schema_arrow, parquet.iter_batches(columns=columns)
     source = pa.memory_map(file)
     try:
         reader = pa.ipc.open_file(source)
@@ -137,7 +142,11 @@ def _opened(file: str) -> tuple[pa.Schema, Iterable[pa.RecordBatch]]:
 
 
 def _registered(
-    rows: pa.Table | pa.RecordBatchReader, connection: duckdb.DuckDBPyConnection, names: Sequence[str]
+    rows: pa.Table | pa.RecordBatchReader,
+    connection: duckdb.DuckDBPyConnection,
+    names: Sequence[str],
+    *,
+    whole: bool,
 ) -> str:
     """Make rows known to DuckDB, and return SQL for them."""
     import pyarrow as pa
@@ -146,7 +155,7 @@ def _registered(
     taken = _taken(rows.schema, connection, names)
     clocked = pa.schema([field.with_type(_in_microseconds(field.type) or field.type) for field in taken])
     used = set(map(folded, names))
-    texts = {field.name for field in taken if folded(field.name) in used and _is_text(field.type)}
+    texts = {field.name for field in taken if (whole or folded(field.name) in used) and _is_text(field.type)}
     if clocked != rows.schema or texts:
 
         def read(batch: Any, field: pa.Field) -> Any:

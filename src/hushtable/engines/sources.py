@@ -54,13 +54,13 @@ def open_source(
 ) -> Source:
     """Make `data` readable through `connection`, which has so much memory and so many threads.
 
-    `names` are the columns that are used; JSON lines have no others, and unless `whole`, those of CSV files
-    have no values.
+    `names` are the columns that are used, but a row may be used as a `whole`. JSON lines have no others, and
+    unless `whole`, those of CSV files have no values.
     """
     given = [data] if isinstance(data, str | os.PathLike) else data
     of_paths = isinstance(given, list | tuple) and all(isinstance(path, str | os.PathLike) for path in given)
     if not of_paths or not given:
-        return Source(*arrow_object(data, connection, names))
+        return Source(*arrow_object(data, connection, names, whole=whole))
     paths = [os.fsdecode(path) for path in given]
     return _paths(paths, connection, names, whole=whole, memory=memory, threads=threads)
 
@@ -84,9 +84,9 @@ def _paths(
         )
     kind = formats.pop()
     if kind == "arrow":
-        return Source(arrow_files(files, connection, names), rereadable=False)
+        return Source(arrow_files(files, connection, names, whole=whole), rereadable=False)
     if kind == "parquet":
-        return _parquet(files, connection, names)
+        return _parquet(files, connection, names, whole=whole)
     if kind == "json":
         return _json(files, connection, names)
     readers = max(1, min(threads, memory // _CSV_ROOM))
@@ -94,7 +94,9 @@ def _paths(
     return _csv(files, delimiter, connection, names, whole=whole, threads=readers)
 
 
-def _parquet(files: list[str], connection: duckdb.DuckDBPyConnection, names: Sequence[str]) -> Source:
+def _parquet(
+    files: list[str], connection: duckdb.DuckDBPyConnection, names: Sequence[str], *, whole: bool
+) -> Source:
     """Return the rows of Parquet files."""
     columns: dict[str, list[tuple[str, str]]] = {}
     long_steps: dict[str, str] = {}  # columns of times that DuckDB converts, and stops where it cannot
@@ -116,7 +118,9 @@ def _parquet(files: list[str], connection: duckdb.DuckDBPyConnection, names: Seq
     folders = check_folders(files, types)
     if not long_steps.keys().isdisjoint(map(folded, names)):
         constants = {file: folder_columns(file, names) for file in files}
-        return Source(arrow_files(files, connection, names, constants), rereadable=False)
+        return Source(
+            arrow_files(files, connection, names, whole=whole, constants=constants), rereadable=False
+        )
     left_out = f" EXCLUDE ({', '.join(map(name_sql, long_steps.values()))})" if long_steps else ""
     return Source(
         f"SELECT *{left_out} FROM read_parquet({files_sql(files)}, union_by_name = {str(not equal).lower()}, "
