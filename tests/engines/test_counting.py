@@ -171,3 +171,11 @@ def test_text_categories_with_a_million_values_are_counted(tmp_path: Path) -> No
 
     inside = Counter((int(code),) for code in chosen if code < 1_000_000)
     assert counts == dict(inside)
+
+
+def test_columns_are_named_by_text() -> None:
+    with pytest.raises(ht.BadMethod, match="column is a int, not the name of a column"):
+        ht.Unit(7, max_rows=1)  # type: ignore[arg-type]
+    for name in ("count_column", "sum_column"):
+        with pytest.raises(ht.BadMethod, match=f"{name} is a int, not the name of a column"):
+            Measure(**{name: 7, "clamp": None if name == "count_column" else (0, 1)})  # type: ignore[arg-type]

@@ -67,6 +67,7 @@ class Unit:
 
     def __init__(self, column: str, *, max_rows: int) -> None:
         hint = "One person adds at most so many rows; each more needs more noise."
+        _check_column(column, "column")
         bound = as_count(max_rows, name="max_rows")
         if not 1 <= bound <= LARGEST_BOUND:
             raise BadNumber(name="max_rows", value=max_rows, allowed="must be from 1 to 2^40", hint=hint)
@@ -99,6 +100,9 @@ class Measure:
     def __post_init__(self) -> None:
         if self.unit is not None and not isinstance(self.unit, Unit):
             raise BadMethod("unit", type(self.unit).__name__, "a Unit", 'ht.Unit("person_id", max_rows=3)')
+        for name in ("count_column", "sum_column"):
+            if getattr(self, name) is not None:
+                _check_column(getattr(self, name), name)
         if self.count_column is not None:
             # A counted row stands for many people, so no bound on rows bounds a person.
             if self.sum_column is not None:
@@ -137,6 +141,12 @@ class Measure:
     def columns(self) -> list[str]:
         """The columns that are read beside those of the domain."""
         return self.readers if self.amount_column is None else [*self.readers, self.amount_column]
+
+
+def _check_column(column: object, name: str) -> None:
+    """Raise unless something is the name of a column."""
+    if not isinstance(column, str):
+        raise BadMethod(name, type(column).__name__, "the name of a column", '"person_id"')
 
 
 def _range(clamp: object) -> tuple[int, int]:
