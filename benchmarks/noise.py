@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from benchmarks.report import Bar, Figure, Say, Sheet
 from benchmarks.timing import Job, best, interleaved
 from hushtable.domain.keys import Keys, KeySpace, no_keys
-from hushtable.exact.balls import Real, nearest_float, rational_real
-from hushtable.exact.laws import Piece, at_rate
-from hushtable.methods.acceptance import Acceptance, Band
+from hushtable.laws.acceptance import Acceptance, Band
+from hushtable.laws.balls import Real, nearest_float, rational_real
+from hushtable.laws.integers import Piece, at_rate
 from hushtable.noise import (
     KeyStream,
     accepted_noise,

@@ -23,15 +23,15 @@ from benchmarks import commuters, planned
 from benchmarks.drawn import TOTAL_SHARE, Array, Table, absent
 from benchmarks.report import Bar, Figure, Say, Sheet, Within
 from benchmarks.timing import best
+from hushtable.answers.nodes.ranges import Ranges
+from hushtable.answers.pruned.coverage import LineCoverage
+from hushtable.answers.pruned.walking import walked
 from hushtable.methods.settings import Method
 from hushtable.planning.merging import Merging
 from hushtable.planning.plan import set_sizes
 from hushtable.planning.predictions import Predictor, Setting
 from hushtable.planning.trees import predict_tree
 from hushtable.publishing.choices import name_of
-from hushtable.query.nodes.ranges import Ranges
-from hushtable.query.pruned.coverage import LineCoverage
-from hushtable.query.pruned.walking import walked
 from hushtable.structures.fitting import fitted
 from hushtable.structures.nodes import PrunedSpace
 

@@ -35,11 +35,11 @@ from benchmarks.report import Bar, Figure, Say, Sheet, Within
 from benchmarks.tables import made_up
 from benchmarks.timing import best
 from benchmarks.worker import fresh
+from hushtable.answers.estimation.tails import normal_reach
+from hushtable.answers.nodes.ranges import Ranges as Asked
+from hushtable.answers.pruned.coverage import LineCoverage
+from hushtable.answers.pruned.walking import walked
 from hushtable.noise import KeyStream
-from hushtable.query.estimation.tails import normal_reach
-from hushtable.query.nodes.ranges import Ranges as Asked
-from hushtable.query.pruned.coverage import LineCoverage
-from hushtable.query.pruned.walking import walked
 from hushtable.structures.fitting import Level, fitted
 from hushtable.structures.nodes import PrunedSpace
 

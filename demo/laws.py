@@ -16,10 +16,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from hushtable.exact.balls import nearest_float
-from hushtable.exact.laws import Binomial, TwoSidedGeometric, at_rate
-from hushtable.exact.powers import Number, Powers
-from hushtable.methods.acceptance import Acceptance
+from hushtable.laws.acceptance import Acceptance
+from hushtable.laws.balls import nearest_float
+from hushtable.laws.integers import Binomial, TwoSidedGeometric, at_rate
+from hushtable.laws.powers import Number, Powers
 from hushtable.noise import KeyStream, accepted_noise, binomial, two_sided_geometric, uniform_below
 
 DRAWS = 1_000_000

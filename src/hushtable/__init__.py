@@ -36,6 +36,9 @@ from hushtable.errors import (
 )
 
 if TYPE_CHECKING:
+    from hushtable.answers.estimation.estimate import Estimate
+    from hushtable.answers.release import Release, open
+    from hushtable.conditions.conditions import between
     from hushtable.domain.domain import Domain
     from hushtable.domain.measure import Unit
     from hushtable.engines.counting import count
@@ -51,9 +54,6 @@ if TYPE_CHECKING:
     from hushtable.planning.plan import Plan, plan
     from hushtable.planning.profile import Profile
     from hushtable.publishing.publish import publish
-    from hushtable.query.cells.conditions import between
-    from hushtable.query.estimation.estimate import Estimate
-    from hushtable.query.release import Release, open
     from hushtable.structures.settings import CountSketch, Dyadic, Haar, Marginals, ProductDyadic, Tree
     from hushtable.summaries.summarize import summarize
     from hushtable.summaries.summary import Summary
@@ -122,7 +122,7 @@ _HOMES = {
     "CountSketch": "hushtable.structures.settings",
     "Domain": "hushtable.domain.domain",
     "Dyadic": "hushtable.structures.settings",
-    "Estimate": "hushtable.query.estimation.estimate",
+    "Estimate": "hushtable.answers.estimation.estimate",
     "Everything": "hushtable.methods.settings",
     "Filter": "hushtable.methods.settings",
     "FilterPriority": "hushtable.methods.settings",
@@ -134,17 +134,17 @@ _HOMES = {
     "Priority": "hushtable.methods.settings",
     "ProductDyadic": "hushtable.structures.settings",
     "Profile": "hushtable.planning.profile",
-    "Release": "hushtable.query.release",
+    "Release": "hushtable.answers.release",
     "SparseTable": "hushtable.table.sparse",
     "Summary": "hushtable.summaries.summary",
     "Threshold": "hushtable.methods.settings",
     "Tree": "hushtable.structures.settings",
     "Unit": "hushtable.domain.measure",
-    "between": "hushtable.query.cells.conditions",
+    "between": "hushtable.conditions.conditions",
     "count": "hushtable.engines.counting",
     "plan": "hushtable.planning.plan",
     "publish": "hushtable.publishing.publish",
-    "open": "hushtable.query.release",
+    "open": "hushtable.answers.release",
     "summarize": "hushtable.summaries.summarize",
 }
 

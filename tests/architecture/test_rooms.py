@@ -18,7 +18,17 @@ import hushtable
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "hushtable"
 
-PUBLIC_SIDE = ("query", "planning", "release", "methods", "structures")
+PUBLIC_SIDE = (
+    "answers",
+    "conditions",
+    "files",
+    "laws",
+    "methods",
+    "planning",
+    "plots",
+    "release",
+    "structures",
+)
 PRIVATE_SIDE = ("table", "noise", "engines", "ledger", "summaries")
 
 
@@ -65,12 +75,12 @@ def test_every_folder_and_module_is_a_room() -> None:
 
 
 def test_a_folder_without_a_place_is_noticed(tmp_path: Path) -> None:
-    for name in ("exact", "attic", "__pycache__"):
+    for name in ("laws", "attic", "__pycache__"):
         (tmp_path / name).mkdir()
     for name in ("__init__.py", "errors.py", "helpers.py", "py.typed"):
         (tmp_path / name).touch()
 
-    assert misplaced(tmp_path, {"exact", "errors"}) == ["attic", "helpers.py"]
+    assert misplaced(tmp_path, {"laws", "errors"}) == ["attic", "helpers.py"]
 
 
 def test_every_folder_with_code_is_a_package() -> None:
@@ -91,7 +101,7 @@ def test_the_public_side_never_reaches_the_private_side(graph: grimp.ImportGraph
 def test_a_detour_to_the_private_side_is_noticed() -> None:
     graph = grimp.ImportGraph()
     for importer, imported in (
-        ("hushtable.query.answer", "hushtable.domain.cell"),
+        ("hushtable.answers.answer", "hushtable.domain.cell"),
         ("hushtable.domain.cell", "hushtable.noise.entropy"),
     ):
         for module in (importer, imported):
@@ -100,7 +110,7 @@ def test_a_detour_to_the_private_side_is_noticed() -> None:
         graph.add_import(importer=importer, imported=imported)
 
     assert forbidden_chains(graph) == {
-        "hushtable.query.answer -> hushtable.domain.cell -> hushtable.noise.entropy"
+        "hushtable.answers.answer -> hushtable.domain.cell -> hushtable.noise.entropy"
     }
 
 

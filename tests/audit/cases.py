@@ -26,7 +26,7 @@ from unittest.mock import patch
 import hushtable as ht
 from hushtable.domain.attributes import Attribute, Integers
 from hushtable.errors import BadChoice
-from hushtable.methods.acceptance import Acceptance
+from hushtable.laws.acceptance import Acceptance
 from hushtable.methods.settings import Method
 from hushtable.release.terms import as_taken, check_together
 from hushtable.structures.cubes import CubeSpace, cube_space

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import hushtable as ht
-from hushtable.methods.acceptance import Acceptance
+from hushtable.laws.acceptance import Acceptance
 from hushtable.methods.settings import Filter, FilterPriority, Method, Priority
 from hushtable.methods.tuning import cutoff_for, rounded_up, threshold_for
 from hushtable.noise import BitSource

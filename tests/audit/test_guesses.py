@@ -22,7 +22,7 @@ from hushtable.domain.keys import KeySpace
 from hushtable.engines.spark import tasks
 from hushtable.engines.spark.blocks import blocks, candidates_in, packed, rows_in
 from hushtable.engines.spark.tasks import Box, CellCut
-from hushtable.methods.acceptance import Acceptance
+from hushtable.laws.acceptance import Acceptance
 from hushtable.noise import BitSource
 from hushtable.summaries import finishing, priorities
 from hushtable.summaries.flat import summarize_slices

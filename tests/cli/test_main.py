@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import hushtable
-from hushtable.engines import checking
+from hushtable.engines.local import checking
 from tests.cli.commands import SCRIPT, run, run_script
 
 CANARY = "Zyx-Canary-4711"

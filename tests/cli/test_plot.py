@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hushtable.query.plotting import text
+from hushtable.plots import text
 from tests.cli.commands import run, run_script
 from tests.release.examples import people, write
 

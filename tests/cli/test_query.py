@@ -16,8 +16,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 import hushtable as ht
+from hushtable.answers.estimation.estimate import rounded
 from hushtable.domain.attributes import Attribute, Categories, Integers
-from hushtable.query.estimation.estimate import rounded
 from hushtable.release.record import Terms
 from tests.cli.commands import SCRIPT, run
 from tests.cli.terminals import run_on_terminal
@@ -420,7 +420,7 @@ def test_a_reader_who_leaves_is_no_bug(form: str) -> None:
 ENDLESS = """
 import sys
 from hushtable.cli.main import main
-from hushtable.query import running
+from hushtable.answers import running
 
 fetched = running._fetched
 

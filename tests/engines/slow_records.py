@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hushtable.engines.records import Format
+from hushtable.engines.local.records import Format
 
 
 class TooFar(Exception):

@@ -27,7 +27,7 @@ import pytest
 
 import hushtable as ht
 from hushtable.domain.attributes import Attribute, Bins, Edges, Integers, Kind, Times
-from hushtable.engines.checking import check_rows
+from hushtable.engines.local.checking import check_rows
 from tests.engines.contracts.refusals import (
     AGE,
     CANARY,

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import hushtable as ht
 from hushtable.domain import origins
-from hushtable.engines.checking import check_rows
+from hushtable.engines.local.checking import check_rows
 from tests.harness.statistics import tries
 
 SECRET = "canary-918273645"

@@ -23,9 +23,9 @@ from hypothesis import strategies as st
 from hushtable.domain.attributes import Attribute, Categories, Edges, Fate, Integers, Other, Times
 from hushtable.domain.domain import Domain
 from hushtable.domain.measure import Measure, Unit
-from hushtable.engines.checking import Look, Report, UnitLook, check_rows, names_in
 from hushtable.engines.counting import count
-from hushtable.engines.engine import LEAST_MEMORY
+from hushtable.engines.local.checking import Look, Report, UnitLook, check_rows, names_in
+from hushtable.engines.sliced.engine import LEAST_MEMORY
 from hushtable.errors import BadData, BadNumber, BadQuery
 from tests.domain.examples import attributes
 from tests.harness.statistics import tries

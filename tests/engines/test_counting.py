@@ -16,8 +16,9 @@ import pytest
 import hushtable as ht
 from hushtable.domain.attributes import Attribute, Categories
 from hushtable.domain.measure import Measure
-from hushtable.engines import counting, runs
+from hushtable.engines import counting
 from hushtable.engines.counting import CountedRows, counted_rows
+from hushtable.engines.sliced import runs
 from hushtable.noise import KeyStream
 from hushtable.table.slices import Slice
 from tests.engines.contracts.counting import DOMAIN, WIDE, random_rows, whole

@@ -157,7 +157,7 @@ def test_a_lossy_cast_of_units_is_found(folder: Path, monkeypatch: pytest.Monkey
 
     def lossily(data: Any, world: World, *, salt: int) -> Counts:
         with monkeypatch.context() as patch:
-            patch.setattr("hushtable.engines.coding.unit_sql", lossy)
+            patch.setattr("hushtable.engines.sliced.coding.unit_sql", lossy)
             return door(data, world, salt=salt)
 
     assert found_through(lossily, "one unit moves|slow count", folder, 22)

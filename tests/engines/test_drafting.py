@@ -23,8 +23,8 @@ from hypothesis import strategies as st
 from hushtable.domain.attributes import Bins, Categories, Integers, Kind, Times
 from hushtable.domain.domain import Domain
 from hushtable.domain.syntax import domain_of
-from hushtable.engines.checking import check_rows
-from hushtable.engines.drafting import MOST_CATEGORIES, draft_domain
+from hushtable.engines.local.checking import check_rows
+from hushtable.engines.local.drafting import MOST_CATEGORIES, draft_domain
 from hushtable.errors import BadData
 from tests.harness.statistics import tries
 

@@ -23,8 +23,8 @@ import hushtable as ht
 from hushtable.domain.attributes import Attribute, Categories, Times
 from hushtable.domain.levels import category_levels
 from hushtable.domain.measure import Measure
-from hushtable.engines.checking import check_rows
 from hushtable.engines.counting import counted_rows
+from hushtable.engines.local.checking import check_rows
 from tests.domain import examples
 from tests.engines.contracts.counting import ODD_TEXT, clocks, numbers
 from tests.engines.reference import Counts, counts_of, decoded, differences, distance, slow_counts

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hushtable.domain.keys import Keys
-from hushtable.engines.runs import Rows, condensed
+from hushtable.engines.sliced.runs import Rows, condensed
 from hushtable.engines.spark.tasks import mark
 
 

@@ -22,10 +22,10 @@ from hypothesis import strategies as st
 
 import hushtable as ht
 from hushtable.domain.attributes import Attribute, Categories
-from hushtable.engines.checking import check_rows
-from hushtable.engines.delimited import Header, TextRows, Unread, read_header
-from hushtable.engines.json_lines import LineRows, lines_sql, unreadable_lines
-from hushtable.engines.records import Format, Limits, Reader
+from hushtable.engines.local.checking import check_rows
+from hushtable.engines.local.delimited import Header, TextRows, Unread, read_header
+from hushtable.engines.local.json_lines import LineRows, lines_sql, unreadable_lines
+from hushtable.engines.local.records import Format, Limits, Reader
 from tests.engines.reference import counts_of, distance
 from tests.engines.slow_records import Outcome, slow_record, slow_records
 from tests.harness.statistics import tries

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import hushtable as ht
-from hushtable.engines.spills import spill_folder
+from hushtable.engines.sliced.spills import spill_folder
 
 
 @pytest.fixture(autouse=True)
@@ -121,7 +121,7 @@ def test_a_sweep_that_takes_a_new_lock_is_noticed(tmp_path: Path, monkeypatch: p
 KILLED = """
 import os, signal, sys
 import hushtable as ht
-from hushtable.engines import runs
+from hushtable.engines.sliced import runs
 from hushtable.domain.attributes import Attribute, Integers
 from hushtable.domain.measure import Measure
 from hushtable.engines.counting import counted_rows

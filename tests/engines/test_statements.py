@@ -15,8 +15,8 @@ from duckdb import DuckDBPyConnection
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from hushtable.engines import statements
-from hushtable.engines.statements import check_condition, check_query, check_select
+from hushtable.engines.local import statements
+from hushtable.engines.local.statements import check_condition, check_query, check_select
 from hushtable.errors import BadQuery
 
 CONNECTION = duckdb.connect()
@@ -938,6 +938,6 @@ def test_that_test_catches_what_is_not_row_local(query: str, people: DuckDBPyCon
 
 
 def test_the_module_loads_without_duckdb() -> None:
-    code = "import sys, hushtable.engines.statements; sys.exit('duckdb' in sys.modules)"
+    code = "import sys, hushtable.engines.local.statements; sys.exit('duckdb' in sys.modules)"
 
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -10,8 +10,13 @@ import duckdb
 import pytest
 
 import hushtable as ht
-from hushtable.engines.statements import CONSTANT_ARGUMENTS, ROW_LOCAL_FUNCTIONS, check_condition, check_query
-from hushtable.engines.totality import UNSHARED, total_condition, total_query
+from hushtable.engines.local.statements import (
+    CONSTANT_ARGUMENTS,
+    ROW_LOCAL_FUNCTIONS,
+    check_condition,
+    check_query,
+)
+from hushtable.engines.local.totality import UNSHARED, total_condition, total_query
 from tests.harness.statistics import LONG, SEED
 
 ROWS = """

@@ -34,9 +34,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.domain.keys import Keys
-from hushtable.exact.powers import Number, Powers, RationalPowers
-from hushtable.methods import acceptance, tuning
-from hushtable.methods.acceptance import Acceptance, Band
+from hushtable.laws import acceptance
+from hushtable.laws.acceptance import Acceptance, Band
+from hushtable.laws.powers import Number, Powers, RationalPowers
+from hushtable.methods import tuning
 from hushtable.methods.tuning import rounded_up
 from hushtable.noise import BitSource
 from hushtable.summaries import candidates, finishing, flat, largest, priorities, structured, thinning

@@ -16,9 +16,9 @@ from math import exp, inf, log
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.exact.balls import working_precision
-from hushtable.exact.laws import LawFamily
-from hushtable.exact.powers import ExponentialPowers
+from hushtable.laws.balls import working_precision
+from hushtable.laws.integers import LawFamily
+from hushtable.laws.powers import ExponentialPowers
 from hushtable.noise import Replay
 from hushtable.noise.lazy import smallest
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from hushtable.exact.laws import TwoSidedGeometric, one_sided_geometric
+from hushtable.laws.integers import TwoSidedGeometric, one_sided_geometric
 from hushtable.noise import one_sided_geometric as draw_one_sided
 from hushtable.noise import signs, two_sided_geometric
 from tests.harness.scripted import Scripted, outcomes

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hushtable.exact.balls import nearest_float
-from hushtable.exact.laws import at_rate
-from hushtable.methods.acceptance import Acceptance
+from hushtable.laws.acceptance import Acceptance
+from hushtable.laws.balls import nearest_float
+from hushtable.laws.integers import at_rate
 from hushtable.methods.tuning import cutoff_for, rounded_up, threshold_for
 
 

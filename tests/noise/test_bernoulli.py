@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hushtable.errors import BadNumber, InternalError
-from hushtable.exact.laws import at_rate
-from hushtable.methods.acceptance import Acceptance
+from hushtable.laws.acceptance import Acceptance
+from hushtable.laws.integers import at_rate
 from hushtable.noise import bernoulli, kept
 from tests.harness.scripted import Scripted
 from tests.harness.statistics import ALARM, chernoff, chernoff_follows, draws, replay

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hushtable.errors import BadNumber
-from hushtable.exact.balls import Real, nearest_float, rational_real, scaled_bounds
-from hushtable.exact.laws import Binomial, at_rate
-from hushtable.methods.acceptance import Acceptance, Band
+from hushtable.laws.acceptance import Acceptance, Band
+from hushtable.laws.balls import Real, nearest_float, rational_real, scaled_bounds
+from hushtable.laws.integers import Binomial, at_rate
 from hushtable.noise import binomial
 from hushtable.noise.binomial import _Proposals, _ring, most_likely
 from tests.harness.scripted import Scripted

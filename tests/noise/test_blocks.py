@@ -12,15 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from hushtable.exact.laws import (
+from hushtable.laws.acceptance import Acceptance, Band
+from hushtable.laws.integers import (
     Piece,
     TwoSidedGeometric,
     WeightedGeometric,
     one_sided_geometric,
     truncated_geometric,
 )
-from hushtable.exact.powers import RationalPowers
-from hushtable.methods.acceptance import Acceptance, Band
+from hushtable.laws.powers import RationalPowers
 from hushtable.noise import accepted_noise, blocks, two_sided_geometric
 from hushtable.noise.blocks import IntegerSampler
 from hushtable.noise.tables import CertifiedLaw

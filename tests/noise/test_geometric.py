@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from hushtable.errors import BadNumber
-from hushtable.exact.laws import TwoSidedGeometric
-from hushtable.exact.laws import one_sided_geometric as one_sided_law
-from hushtable.methods.acceptance import Acceptance, Band
+from hushtable.laws.acceptance import Acceptance, Band
+from hushtable.laws.integers import TwoSidedGeometric
+from hushtable.laws.integers import one_sided_geometric as one_sided_law
 from hushtable.noise import accepted_noise, one_sided_geometric, two_sided_geometric
 from tests.harness.statistics import (
     ALARM,

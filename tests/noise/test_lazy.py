@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hushtable.errors import InternalError
-from hushtable.exact import balls
-from hushtable.exact.balls import Real, rational_real
-from hushtable.exact.laws import TwoSidedGeometric, at_rate
+from hushtable.laws import balls
+from hushtable.laws.balls import Real, rational_real
+from hushtable.laws.integers import TwoSidedGeometric, at_rate
 from hushtable.noise.lazy import LazyUniform, smallest
 from tests.harness.scripted import Scripted
 

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hushtable.exact.laws import (
+from hushtable.laws.integers import (
     Law,
     LawFamily,
     Piece,

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from hushtable.exact.balls import working_precision
-from hushtable.exact.powers import ExponentialPowers, RationalPowers
-from hushtable.methods.acceptance import Acceptance
+from hushtable.laws.acceptance import Acceptance
+from hushtable.laws.balls import working_precision
+from hushtable.laws.powers import ExponentialPowers, RationalPowers
 from hushtable.planning.moments import Noise, Outcomes, Rule
 
 RATES = [0.02, 0.1, 1.0, 4.0]

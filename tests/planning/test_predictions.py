@@ -12,8 +12,8 @@ from hushtable.domain.domain import Domain
 from hushtable.methods.settings import Everything, Filter, FilterPriority, Method, Priority, Threshold
 from hushtable.planning.predictions import Predictor, Setting
 from hushtable.planning.profile import Profile
+from tests.answers.drawn import draw
 from tests.harness.statistics import SEED, replay
-from tests.query.drawn import draw
 
 PROFILE = Profile(
     counts=np.array([1.0, 3, 10, 40, 120]), cells=np.array([300.0, 150, 90, 40, 20]), words="made up"

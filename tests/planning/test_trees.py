@@ -10,6 +10,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from hushtable.answers.nodes.ranges import Ranges
+from hushtable.answers.pruned.coverage import LineCoverage
+from hushtable.answers.pruned.walking import walked
 from hushtable.errors import BadChoice
 from hushtable.methods.settings import Filter
 from hushtable.planning.moments import Noise
@@ -18,9 +21,6 @@ from hushtable.planning.profile import Profile
 from hushtable.planning.pruning import Known, Off, ProfileTree, PrunedTree
 from hushtable.planning.ranges import within
 from hushtable.planning.trees import fits_a_tree, predict_tree
-from hushtable.query.nodes.ranges import Ranges
-from hushtable.query.pruned.coverage import LineCoverage
-from hushtable.query.pruned.walking import walked
 from hushtable.structures.branching import least_cutoff
 from hushtable.structures.fitting import fitted
 from hushtable.structures.nodes import nodes_over

@@ -15,7 +15,7 @@ import pytest
 
 import hushtable as ht
 from hushtable.domain.attributes import Attribute, Categories, Integers
-from hushtable.exact.laws import TwoSidedGeometric
+from hushtable.laws.integers import TwoSidedGeometric
 from hushtable.methods.settings import Method
 from hushtable.methods.tuning import auto_cutoff
 from hushtable.methods.weights import weights_of

@@ -23,9 +23,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hushtable as ht
-from hushtable.engines.files import files_of
+from hushtable.engines.local.files import files_of
+from hushtable.files import exchanging, placing
 from hushtable.publishing.thinning import thin
-from hushtable.release import exchanging, placing
 from hushtable.release.exporting import export_release
 from tests.cli.commands import run
 from tests.harness.statistics import tries

@@ -22,7 +22,7 @@ from hushtable.publishing.paying import Payment, held
 from tests.harness.interrupts import Ended, interrupted
 
 flow: Any = importlib.import_module("hushtable.publishing.publish")
-answering: Any = importlib.import_module("hushtable.query.release")
+answering: Any = importlib.import_module("hushtable.answers.release")
 record: Any = importlib.import_module("hushtable.release.record")
 
 CANARY = "Unable to allocate 91.4 MiB for an array with shape (11983725,) and data type int64"

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 import hushtable as ht
 from hushtable.errors import BadRelease
+from hushtable.files.parts import FilePart, part_name
 from hushtable.release import checksum
 from hushtable.release.footer import entries_of
-from hushtable.release.parts import FilePart, part_name
 from hushtable.release.record import Terms
 from hushtable.structures.settings import Dyadic
 from tests.harness.statistics import tries

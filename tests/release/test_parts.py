@@ -18,10 +18,10 @@ import pytest
 
 import hushtable as ht
 from hushtable.errors import BadRelease, InternalError
+from hushtable.files.parts import FilePart, digest_of_parts, part_name
 from hushtable.release import footer
 from hushtable.release.exporting import export_release
 from hushtable.release.layout import ROWS_IN_A_GROUP
-from hushtable.release.parts import FilePart, digest_of_parts, part_name
 from hushtable.release.record import Terms
 from hushtable.structures.settings import CountSketch, Dyadic, Haar, Hierarchy, ProductDyadic
 from tests.release.examples import (

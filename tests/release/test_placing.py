@@ -16,8 +16,8 @@ import pytest
 
 import hushtable as ht
 from hushtable.errors import BadOutput
-from hushtable.release import partials
-from hushtable.release.placing import new_file
+from hushtable.files import partials
+from hushtable.files.placing import new_file
 from tests.release.examples import people, write
 
 ROOT = Path(__file__).parents[2]

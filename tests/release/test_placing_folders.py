@@ -18,10 +18,11 @@ import pytest
 
 import hushtable as ht
 from hushtable.errors import BadOutput
+from hushtable.files import exchanging, partials, placing
+from hushtable.files.placing import new_file, new_folder
 from hushtable.publishing.thinning import thin
-from hushtable.release import exchanging, partials, placing, writing
+from hushtable.release import writing
 from hushtable.release.exporting import export_release
-from hushtable.release.placing import new_file, new_folder
 from hushtable.release.reading import read_head
 from hushtable.release.record import check_output
 from tests.release.examples import people, write
@@ -629,7 +630,7 @@ from pathlib import Path
 from typing import Any
 import numpy as np
 from hushtable.methods.settings import FilterPriority
-from hushtable.release import exchanging
+from hushtable.files import exchanging
 from tests.release.examples import PEOPLE_DOMAIN, rows, terms, write
 if sys.argv[2] == "two steps":
     exchanging._exchanged = lambda *_: False

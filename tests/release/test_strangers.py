@@ -26,7 +26,7 @@ import hushtable as ht
 from hushtable.cli.main import app
 from hushtable.domain.measure import Measure, Unit
 from hushtable.errors import printable
-from hushtable.exact.rationals import as_fraction
+from hushtable.laws.rationals import as_fraction
 from hushtable.release.footer import UNKNOWN, entries_of
 from hushtable.release.json import NotJSON, pack, read_json, unpack
 from hushtable.release.record import Terms

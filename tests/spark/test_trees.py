@@ -12,8 +12,8 @@ import pytest
 import hushtable as ht
 from hushtable.domain.attributes import Attribute, Integers
 from hushtable.engines.spark import cutting
-from hushtable.exact.laws import TwoSidedGeometric
-from hushtable.exact.rationals import as_rate
+from hushtable.laws.integers import TwoSidedGeometric
+from hushtable.laws.rationals import as_rate
 from hushtable.structures.nodes import NodeSpace, node_space
 from hushtable.table.lifting import lifted
 from tests.harness.statistics import ALARM, fits, follows, law_at

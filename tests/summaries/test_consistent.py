@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import hushtable as ht
-from hushtable.methods.acceptance import Acceptance
+from hushtable.laws.acceptance import Acceptance
 from hushtable.noise import BitSource
 from hushtable.structures.nodes import NodeSpace, nodes_over
 from hushtable.structures.paths import paths

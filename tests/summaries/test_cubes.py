@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 import hushtable as ht
 from hushtable.domain.attributes import Attribute, Integers
-from hushtable.exact.laws import TwoSidedGeometric
+from hushtable.laws.integers import TwoSidedGeometric
 from hushtable.methods.settings import Method
 from hushtable.noise import BitSource
 from hushtable.structures.cubes import cube_space

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from hushtable.methods.acceptance import Acceptance
+from hushtable.laws.acceptance import Acceptance
 from hushtable.noise import Replay
 from hushtable.summaries import finishing, priorities
 from hushtable.summaries.finishing import finish, finish_largest, finish_priorities

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import hushtable as ht
-from hushtable.methods.acceptance import Acceptance
+from hushtable.laws.acceptance import Acceptance
 from hushtable.methods.settings import Method
 from hushtable.summaries.flat import acceptance_of
 from hushtable.summaries.thinning import at_threshold, of_size

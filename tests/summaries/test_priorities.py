@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hushtable.methods.acceptance import Acceptance
+from hushtable.laws.acceptance import Acceptance
 from hushtable.methods.tuning import rounded_up
 from hushtable.noise import Replay
 from hushtable.summaries.priorities import _GAP, _lower_bounds, _ranges, largest_priorities

@@ -8,9 +8,9 @@ from math import comb, prod
 
 import pytest
 
-from hushtable.exact.laws import Binomial, TwoSidedGeometric
-from hushtable.exact.powers import RationalPowers
-from hushtable.methods.acceptance import Acceptance, Band
+from hushtable.laws.acceptance import Acceptance, Band
+from hushtable.laws.integers import Binomial, TwoSidedGeometric
+from hushtable.laws.powers import RationalPowers
 from hushtable.summaries.candidates import band_rules
 
 A = RationalPowers(Fraction(1, 2))

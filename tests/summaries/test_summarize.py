@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import hushtable as ht
-from hushtable.methods.acceptance import Acceptance
+from hushtable.laws.acceptance import Acceptance
 from hushtable.methods.settings import Method
 from hushtable.noise import BitSource, KeyStream, two_sided_geometric
 from hushtable.summaries import candidates

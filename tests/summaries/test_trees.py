@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hushtable as ht
-from hushtable.methods.acceptance import Acceptance
+from hushtable.laws.acceptance import Acceptance
 from hushtable.methods.settings import Method
 from hushtable.noise import BitSource
 from hushtable.structures.nodes import NodeSpace, nodes_over

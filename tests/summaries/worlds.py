@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import hushtable as ht
-from hushtable.methods.acceptance import Acceptance
+from hushtable.laws.acceptance import Acceptance
 from hushtable.methods.settings import Method
 from hushtable.noise import BitSource
 from hushtable.summaries import laborious

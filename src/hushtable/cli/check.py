@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from hushtable.domain.domain import Domain
-    from hushtable.engines.checking import Look, Report
+    from hushtable.engines.local.checking import Look, Report
 
 NOTICE = "PRIVATE: true numbers, for the data owner only. Do not publish or pass on."
 
@@ -62,7 +62,7 @@ def check(
       hushtable check flows.parquet --domain flows.toml --count-column people
     """
     from hushtable.cli.printing import reading
-    from hushtable.engines.checking import check_rows
+    from hushtable.engines.local.checking import check_rows
 
     measure = measured(
         count_column=count_column, sum_column=sum_column, clamp=clamp, unit=unit, max_rows=max_rows

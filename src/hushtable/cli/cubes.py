@@ -19,7 +19,7 @@ from hushtable.release.terms import Part, as_text
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from hushtable.query.release import Release
+    from hushtable.answers.release import Release
     from hushtable.structures.cubes import CubeSpace
 
 _SHOWN_MARGINALS = 30

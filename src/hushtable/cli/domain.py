@@ -45,9 +45,9 @@ def draft(
       hushtable domain draft people.db --query "SELECT home, age FROM people"
     """
     from hushtable.cli.printing import reading
-    from hushtable.engines.drafting import draft_domain, is_draft
     from hushtable.engines.inputs import inputs_of
-    from hushtable.release.placing import check_output, new_file, only
+    from hushtable.engines.local.drafting import draft_domain, is_draft
+    from hushtable.files.placing import check_output, new_file, only
 
     rows_from = data[0] if len(data) == 1 else data
     check = only(is_draft, "a draft that nobody has reviewed")

@@ -40,7 +40,7 @@ def plot(
     """
     import warnings
 
-    from hushtable.query.release import open_release
+    from hushtable.answers.release import open_release
 
     release = open_release(file)
     names = names_of(by, release.domain.names)

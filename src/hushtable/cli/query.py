@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from rich.table import Table
 
-    from hushtable.query.estimation.estimate import Estimate
-    from hushtable.query.release import Release
+    from hushtable.answers.estimation.estimate import Estimate
+    from hushtable.answers.release import Release
 
 _NUMBERS = ("estimate", "standard_error", "low", "high")
 
@@ -64,10 +64,10 @@ def query(
       hushtable query commute.parquet --by home,work --top 20
       hushtable query commute.parquet --by sector --simultaneous -o sectors.csv
     """
+    from hushtable.answers.release import open_release
     from hushtable.cli.printing import console, grid
     from hushtable.cli.showing import chosen_format, write
     from hushtable.cli.words import printable
-    from hushtable.query.release import open_release
 
     if not by and (top is not None or simultaneous):
         raise typer.BadParameter("--top and --simultaneous go with --by.")
@@ -119,9 +119,9 @@ def sql(
       hushtable sql commute.parquet "SELECT max(count) FROM release"
       hushtable sql commute.parquet "FROM release ORDER BY count" -o rows.csv
     """
+    from hushtable.answers.release import open_release
     from hushtable.cli.printing import console
     from hushtable.cli.showing import chosen_format, shown_rows, write
-    from hushtable.query.release import open_release
 
     form = chosen_format(format, output)
     release = open_release(file)
@@ -148,7 +148,7 @@ def _as_rows(estimate: Estimate) -> pa.Table:
 
 def _facts(estimate: Estimate) -> list[tuple[str, str]]:
     """Return one estimate for people."""
-    from hushtable.query.estimation.estimate import rounded
+    from hushtable.answers.estimation.estimate import rounded
 
     value, low, high = (
         rounded(each, estimate.uncertain) for each in (estimate.value, estimate.low, estimate.high)
@@ -162,10 +162,10 @@ def _facts(estimate: Estimate) -> list[tuple[str, str]]:
 
 def _listing(rows: pa.Table, release: Release) -> Table:
     """Return estimates of groups for people; categories have their labels beside them."""
+    from hushtable.answers.estimation.estimate import rounded, uncertainty
     from hushtable.cli.printing import table
     from hushtable.cli.words import number_in_words, printable
     from hushtable.domain.attributes import Categories
-    from hushtable.query.estimation.estimate import rounded, uncertainty
 
     names = rows.column_names[: -len(_NUMBERS)]
     made = table(*map(printable, names), *_NUMBERS, numbers=_NUMBERS)

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from rich.table import Table
 
+    from hushtable.answers.release import Release
     from hushtable.domain.domain import Domain
-    from hushtable.query.release import Release
     from hushtable.release.terms import Terms
     from hushtable.structures.settings import Structure
 
@@ -40,9 +40,9 @@ def show(
     Example:
       hushtable show commute.parquet
     """
+    from hushtable.answers.release import open_release
     from hushtable.cli.printing import console, grid
     from hushtable.cli.words import lines, measure_in_words, printable
-    from hushtable.query.release import open_release
     from hushtable.structures.cubes import CubeSpace
 
     release = open_release(file)
@@ -226,8 +226,8 @@ def thin(
     Example:
       hushtable thin commute.parquet --size 1000 --output small.parquet
     """
+    from hushtable.answers.release import open_release
     from hushtable.publishing.thinning import thin as thinned
-    from hushtable.query.release import open_release
 
     smaller = thinned(open_release(file), size=size, output=output, overwrite=overwrite)
     typer.echo(f"{output}: {len(smaller):,} rows.")
@@ -248,7 +248,7 @@ def export(
     Example:
       hushtable export commute.parquet -o commute.csv
     """
-    from hushtable.query.release import open_release
+    from hushtable.answers.release import open_release
     from hushtable.release.exporting import export_release
 
     release = open_release(file)

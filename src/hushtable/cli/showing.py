@@ -57,8 +57,8 @@ def write(
     rows: pa.Table, form: Format, output: Path | None, *, overwrite: bool, what: str | None = None
 ) -> None:
     """Write data to a file, or to standard output; `what` says which columns tell that a file is ours."""
-    from hushtable.release.placing import new_file, only
-    from hushtable.release.recognising import is_table
+    from hushtable.files.placing import new_file, only
+    from hushtable.files.recognising import is_table
 
     writer = _WRITERS[form]
     if output is None:
@@ -170,7 +170,7 @@ def _writable(rows: pa.Table, written: Callable[[pa.Table, IO[bytes]], None]) ->
 
 def _with_text(rows: pa.Table, places: list[int]) -> pa.Table:
     """Return rows with some columns as DuckDB writes them."""
-    from hushtable.query.running import run_sql
+    from hushtable.answers.running import run_sql
 
     if places:
         texts = run_sql(rows.select(places), "SELECT CAST(COLUMNS(*) AS VARCHAR) FROM release").columns
@@ -245,7 +245,7 @@ def _parquet(rows: pa.Table, file: IO[bytes]) -> None:
 
     from pyarrow.parquet import write_table
 
-    from hushtable.release.recognising import MARK
+    from hushtable.files.recognising import MARK
 
     whole = BytesIO()  # Arrow asks where in the file it is, which a pipe does not know
     rows = rows.replace_schema_metadata({**(rows.schema.metadata or {}), MARK: b"answers"})

@@ -22,7 +22,7 @@ from hushtable.methods.settings import (
 from hushtable.release.terms import as_text
 
 if TYPE_CHECKING:
-    from hushtable.engines.keying import Tally
+    from hushtable.engines.sliced.keying import Tally
 
 _FEW = 4  # categories and edges that are shown
 _LARGE = 10**9
@@ -231,7 +231,7 @@ def _listed(texts: list[str] | tuple[str, ...]) -> str:
 def dropped_in_words(tally: Tally, *, on_spark: bool = False) -> str:
     """Return what the owner must know of dropped rows, or nothing.
 
-    >>> from hushtable.engines.keying import Tally
+    >>> from hushtable.engines.sliced.keying import Tally
     >>> print(dropped_in_words(Tally(counted=1, dropped=2)))
     PRIVATE: the rules of the domain dropped 66.7 % of the rows (2 dropped, 1 counted).
     `hushtable check` says why. Do not pass these numbers on.

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.errors import BadNumber
-from hushtable.exact.rationals import as_count
+from hushtable.laws.rationals import as_count
 
 Keys: TypeAlias = NDArray[np.uint64]
 _Places: TypeAlias = NDArray[np.intp]

@@ -24,7 +24,7 @@ from hushtable.domain.columns import as_column, as_text_column
 from hushtable.domain.limits import LONGEST_TEXT, MOST_EDGES
 from hushtable.domain.reading import Fate, is_missing, number, whole_number
 from hushtable.errors import BadDomain, BadNumber, shown
-from hushtable.exact.rationals import Rational, as_fraction
+from hushtable.laws.rationals import Rational, as_fraction
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from hushtable.errors import BadMethod, BadNumber, BadSettings, InternalError
-from hushtable.exact.rationals import as_count
+from hushtable.laws.rationals import as_count
 
 LARGEST_BOUND = 1 << 40  # of a clamp and of rows per unit: sums stay far from the largest count
 

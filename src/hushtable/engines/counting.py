@@ -21,12 +21,12 @@ import numpy as np
 from hushtable.domain.domain import Domain
 from hushtable.domain.keys import KeySpace
 from hushtable.domain.measure import Measure, Sensitivities, Unit
-from hushtable.engines.coding import broken_rules
-from hushtable.engines.engine import LEAST_MEMORY, as_bytes, quiet
 from hushtable.engines.inputs import check_categories
-from hushtable.engines.keying import KeyReader, Tally, drawn_salt, keyed_rows
-from hushtable.engines.rows import opened_rows
-from hushtable.engines.runs import counted_slices, exact_sum
+from hushtable.engines.local.rows import opened_rows
+from hushtable.engines.sliced.coding import broken_rules
+from hushtable.engines.sliced.engine import LEAST_MEMORY, as_bytes, quiet
+from hushtable.engines.sliced.keying import KeyReader, Tally, drawn_salt, keyed_rows
+from hushtable.engines.sliced.runs import counted_slices, exact_sum
 from hushtable.errors import BadDomain, within_memory
 from hushtable.noise import BitSource, KeyStream
 from hushtable.structures.nodes import NodeSpace

@@ -16,9 +16,9 @@ from glob import has_magic
 from typing import Any
 
 from hushtable.domain.domain import Domain
-from hushtable.engines.files import files_of
+from hushtable.engines.local.files import files_of
 from hushtable.errors import BadData, BadDomain, shown
-from hushtable.release.apart import NOTHING, Kept
+from hushtable.files.apart import NOTHING, Kept
 
 _WHAT = "data that rows are read from"
 

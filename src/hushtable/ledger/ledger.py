@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from hushtable.errors import BadLedger, BadNumber, BudgetExceeded, InternalError, shown
-from hushtable.exact.rationals import Rational, as_count, as_positive
+from hushtable.laws.rationals import Rational, as_count, as_positive
 from hushtable.ledger import storage
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from fractions import Fraction
 from typing import TypeAlias
 
 from hushtable.errors import BadNumber, BadSettings
-from hushtable.exact.rationals import Rational, as_count
-from hushtable.methods.acceptance import Acceptance
+from hushtable.laws.acceptance import Acceptance
+from hushtable.laws.rationals import Rational, as_count
 
 LARGEST_SIZE = 1_000_000_000
 

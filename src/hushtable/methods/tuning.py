@@ -12,9 +12,9 @@ from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
 
-from hushtable.exact.balls import rational_ball, working_precision
-from hushtable.exact.powers import ExponentialPowers
-from hushtable.methods.acceptance import Acceptance
+from hushtable.laws.acceptance import Acceptance
+from hushtable.laws.balls import rational_ball, working_precision
+from hushtable.laws.powers import ExponentialPowers
 from hushtable.methods.settings import Everything, FilterPriority, Method
 
 AUTO_CUTOFF = "auto-cutoff-1"  # the name and version of `auto_cutoff`, as a release records it

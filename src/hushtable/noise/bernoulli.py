@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.errors import BadNumber, InternalError
-from hushtable.exact.balls import Real, rational_real, scaled_bounds
-from hushtable.exact.rationals import Rational, as_count, as_fraction, as_positive
+from hushtable.laws.balls import Real, rational_real, scaled_bounds
+from hushtable.laws.rationals import Rational, as_count, as_fraction, as_positive
 from hushtable.noise.entropy import BitSource
 from hushtable.noise.lazy import LazyUniform
 from hushtable.noise.tables import CHUNK

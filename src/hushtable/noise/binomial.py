@@ -14,8 +14,8 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from hushtable.exact.balls import Real, rational_real, scaled_bounds, scaled_floors, working_precision
-from hushtable.exact.rationals import Rational, as_count
+from hushtable.laws.balls import Real, rational_real, scaled_bounds, scaled_floors, working_precision
+from hushtable.laws.rationals import Rational, as_count
 from hushtable.noise.bernoulli import as_chance
 from hushtable.noise.entropy import BitSource
 from hushtable.noise.lazy import LazyUniform

@@ -22,7 +22,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.exact.laws import Piece, TwoSidedGeometric, WeightedGeometric, truncated_geometric
+from hushtable.laws.integers import Piece, TwoSidedGeometric, WeightedGeometric, truncated_geometric
 from hushtable.noise.entropy import BitSource
 from hushtable.noise.lazy import LazyUniform
 from hushtable.noise.tables import CHUNK, CertifiedLaw, CertifiedTable

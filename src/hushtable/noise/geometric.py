@@ -1,6 +1,6 @@
 r"""Exact noise, and the noise of accepted empty cells.
 
-Promise: the laws of `exact.laws` and `methods.acceptance`, exactly, given fair bits.
+Promise: the laws of `laws.integers` and `laws.acceptance`, exactly, given fair bits.
 Cost: a few nanoseconds a draw at every rate; each law's tables are built once and kept.
 Source: Ghosh, Roughgarden, Sundararajan (2009) for the two-sided geometric mechanism.
 """
@@ -12,9 +12,9 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.exact.laws import Piece
-from hushtable.exact.rationals import Rational, as_count, as_rate
-from hushtable.methods.acceptance import Acceptance, Band
+from hushtable.laws.acceptance import Acceptance, Band
+from hushtable.laws.integers import Piece
+from hushtable.laws.rationals import Rational, as_count, as_rate
 from hushtable.noise.blocks import integer_sampler
 from hushtable.noise.entropy import BitSource, signs
 

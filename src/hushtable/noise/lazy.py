@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 
-from hushtable.exact.balls import Real, rational_real, scaled_bounds
+from hushtable.laws.balls import Real, rational_real, scaled_bounds
 from hushtable.noise.entropy import BitSource
 
 

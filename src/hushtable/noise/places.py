@@ -26,7 +26,7 @@ from hushtable.domain.keys import (
     sorted_keys,
 )
 from hushtable.errors import InternalError
-from hushtable.exact.rationals import as_count
+from hushtable.laws.rationals import as_count
 from hushtable.noise.entropy import BitSource
 from hushtable.noise.uniform import uniform_below
 

@@ -18,9 +18,9 @@ from math import floor
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.exact.balls import Real, rational_ball, scaled_floors, working_precision
-from hushtable.exact.laws import Law, LawFamily
-from hushtable.exact.powers import ExponentialPowers
+from hushtable.laws.balls import Real, rational_ball, scaled_floors, working_precision
+from hushtable.laws.integers import Law, LawFamily
+from hushtable.laws.powers import ExponentialPowers
 from hushtable.noise.entropy import BitSource
 from hushtable.noise.lazy import LazyUniform, smallest
 

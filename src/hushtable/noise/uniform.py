@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.errors import BadNumber
-from hushtable.exact.rationals import as_count
+from hushtable.laws.rationals import as_count
 from hushtable.noise.entropy import BitSource
 from hushtable.noise.tables import CHUNK
 

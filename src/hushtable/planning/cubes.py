@@ -20,7 +20,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from hushtable.errors import BadChoice, BadPlan, shown
-from hushtable.exact.rationals import as_rate
+from hushtable.laws.rationals import as_rate
 from hushtable.methods.settings import Method
 from hushtable.methods.tuning import marginal_method
 from hushtable.planning.judging import CLEARLY, Judgement

@@ -5,7 +5,7 @@ is, and is off by X. Between `cutoff` and `certain` it is published with a chanc
 of v. Else it is absent and stands for `absent`. With :math:`P[X = x] = \frac{1-a}{1+a} a^{|x|}`, every chance
 and moment is a sum of geometric series.
 
-Promise: chances and moments of the laws in `methods.acceptance`, in floats; nothing is drawn.
+Promise: chances and moments of the laws in `laws.acceptance`, in floats; nothing is drawn.
 Cost: a few operations on arrays with one entry a count.
 """
 

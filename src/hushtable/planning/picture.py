@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from hushtable.errors import BadOutput, MissingPackage
+from hushtable.files.exchanging import Check
+from hushtable.files.placing import check_output, new_file, only
+from hushtable.files.recognising import is_picture
 from hushtable.planning.wording import number, percent
-from hushtable.release.exchanging import Check
-from hushtable.release.placing import check_output, new_file, only
-from hushtable.release.recognising import is_picture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

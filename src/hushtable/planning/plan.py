@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from hushtable.domain.domain import Domain
 from hushtable.domain.measure import Measure, Unit
 from hushtable.errors import BadChoice, BadMethod, BadNumber, BadPlan, UnreviewedDomain
-from hushtable.exact.rationals import Rational, as_fraction, as_positive, as_rate
+from hushtable.laws.rationals import Rational, as_fraction, as_positive, as_rate
 from hushtable.methods.settings import Everything, Filter, FilterPriority, Method, Priority, Threshold
 from hushtable.planning.choosing import CUTOFFS, best_cutoff, curve, recommended
 from hushtable.planning.judging import CLEARLY, Judgement

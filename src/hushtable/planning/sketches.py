@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hushtable.exact.rationals import as_rate
+from hushtable.laws.rationals import as_rate
 from hushtable.methods.settings import LARGEST_SIZE
 from hushtable.planning.judging import CLEARLY
 from hushtable.planning.moments import Noise

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from hushtable.domain.domain import Domain
 from hushtable.errors import BadChoice
-from hushtable.exact.rationals import Rational
+from hushtable.laws.rationals import Rational
 from hushtable.methods.settings import (
     Everything,
     Filter,

@@ -20,13 +20,14 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from hushtable.answers.release import Release, open_release
 from hushtable.domain.domain import Domain
 from hushtable.domain.measure import Measure, Unit
 from hushtable.domain.units import unit_name
 from hushtable.engines.counting import Counted, counted_rows, is_on_spark
-from hushtable.engines.engine import quiet
 from hushtable.engines.inputs import inputs_of
-from hushtable.engines.keying import Tally
+from hushtable.engines.sliced.engine import quiet
+from hushtable.engines.sliced.keying import Tally
 from hushtable.errors import (
     BadChoice,
     BadMethod,
@@ -34,7 +35,9 @@ from hushtable.errors import (
     BadSettings,
     UnreviewedDomain,
 )
-from hushtable.exact.rationals import Rational, as_fraction, as_positive, as_rate
+from hushtable.files.apart import Kept
+from hushtable.files.parts import ROWS_IN_A_FILE
+from hushtable.laws.rationals import Rational, as_fraction, as_positive, as_rate
 from hushtable.ledger.ledger import Ledger
 from hushtable.methods.settings import Filter, Method
 from hushtable.noise import BitSource, KeyStream, two_sided_geometric
@@ -51,10 +54,7 @@ from hushtable.publishing.choices import (
 from hushtable.publishing.joining import Rows, joined, rows_of
 from hushtable.publishing.judging import check_covered, check_on_spark, check_plan, check_worth, recorded
 from hushtable.publishing.paying import Payment
-from hushtable.query.release import Release, open_release
-from hushtable.release.apart import Kept
 from hushtable.release.layout import check_names
-from hushtable.release.parts import ROWS_IN_A_FILE
 from hushtable.release.record import check_output, write_release
 from hushtable.release.terms import Part, Terms, as_taken, check_together, takes_total
 from hushtable.structures.cubes import CubeSpace, cube_space

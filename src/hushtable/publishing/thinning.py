@@ -13,6 +13,7 @@ from os import PathLike
 
 import numpy as np
 
+from hushtable.answers.release import Release, open_release
 from hushtable.methods.settings import (
     Everything,
     Filter,
@@ -23,7 +24,6 @@ from hushtable.methods.settings import (
     Threshold,
 )
 from hushtable.publishing.joining import Rows, joined, rows_of, summary_of
-from hushtable.query.release import Release, open_release
 from hushtable.release.record import ReleaseFile, write_release
 from hushtable.release.terms import Part, Terms
 from hushtable.structures.cubes import CubeSpace

@@ -18,9 +18,9 @@ import numpy as np
 
 from hushtable.domain.attributes import Categories
 from hushtable.errors import BadOutput
+from hushtable.files.placing import new_file, only
+from hushtable.files.recognising import MARK, is_table
 from hushtable.release.layout import VALUED, columns_of
-from hushtable.release.placing import new_file, only
-from hushtable.release.recognising import MARK, is_table
 from hushtable.release.record import ReleaseFile
 
 if TYPE_CHECKING:

@@ -25,7 +25,8 @@ from hushtable.domain.limits import (
 )
 from hushtable.domain.measure import Measure, Unit
 from hushtable.errors import BadRelease, HushtableError, printable, shown
-from hushtable.exact.rationals import as_fraction
+from hushtable.files.parts import FilePart
+from hushtable.laws.rationals import as_fraction
 from hushtable.methods.settings import (
     Everything,
     Filter,
@@ -37,7 +38,6 @@ from hushtable.methods.settings import (
 )
 from hushtable.release.assumed import Assumption
 from hushtable.release.json import NotJSON, pack, read_json, unpack
-from hushtable.release.parts import FilePart
 from hushtable.release.terms import Part, Terms
 from hushtable.structures.cubes import CubeSpace
 from hushtable.structures.settings import (

@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from hushtable.domain.limits import LARGEST_FOOTER, MOST_PARTS
 from hushtable.errors import BadRelease, printable, shown
+from hushtable.files.parts import is_part_name, part_name
 from hushtable.release.bounds import fewest_rows, most_rows, widths_of
 from hushtable.release.checksum import Footer, check_rows, checked_footer
 from hushtable.release.contents import Contents, check_pages, contents_of
 from hushtable.release.footer import Said, said_by, terms_by
 from hushtable.release.layout import ROWS_IN_A_GROUP, schema_of
-from hushtable.release.parts import is_part_name, part_name
 from hushtable.release.terms import Terms
 
 if TYPE_CHECKING:

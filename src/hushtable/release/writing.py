@@ -20,14 +20,15 @@ from numpy.typing import NDArray
 from hushtable.domain.keys import ascending
 from hushtable.domain.limits import MOST_PARTS
 from hushtable.errors import BadOutput, BadRelease, InternalError
+from hushtable.files import placing
+from hushtable.files.apart import NOTHING, Kept
+from hushtable.files.parts import FilePart, digest_of_parts, part_name
+from hushtable.files.placing import new_file, new_folder
 from hushtable.methods.weights import weights_of
-from hushtable.release import checksum, placing
-from hushtable.release.apart import NOTHING, Kept
+from hushtable.release import checksum
 from hushtable.release.bounds import fewest_rows, most_rows
 from hushtable.release.footer import entries_of
 from hushtable.release.layout import ROWS_IN_A_GROUP, encodings_of, rows_of, schema_of
-from hushtable.release.parts import FilePart, digest_of_parts, part_name
-from hushtable.release.placing import new_file, new_folder
 from hushtable.release.reading import read_head
 from hushtable.release.terms import Terms
 from hushtable.structures.cubes import CubeSpace

@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import Any, Literal, TypeAlias
 
 from hushtable.errors import BadChoice, shown
-from hushtable.exact.rationals import Rational, as_positive
+from hushtable.laws.rationals import Rational, as_positive
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.domain.keys import merged_keys
-from hushtable.methods.acceptance import LARGEST_NOISY, Acceptance, Band
+from hushtable.laws.acceptance import LARGEST_NOISY, Acceptance, Band
 from hushtable.noise import (
     BitSource,
     accepted_noise,

@@ -12,7 +12,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from hushtable.methods.acceptance import Acceptance
+from hushtable.laws.acceptance import Acceptance
 from hushtable.noise import BitSource
 from hushtable.summaries.largest import largest_candidates
 from hushtable.summaries.priorities import Bounds, chosen, drawn_bounds, hopeful

@@ -21,10 +21,10 @@ import numpy as np
 
 from hushtable.domain.keys import KeySpace, ascending, no_keys, sorting_order
 from hushtable.errors import TooManyCells, TooManyRows
-from hushtable.exact.balls import nearest_float
-from hushtable.exact.laws import at_rate
-from hushtable.exact.rationals import as_rate
-from hushtable.methods.acceptance import Acceptance, Band, widens
+from hushtable.laws.acceptance import Acceptance, Band, widens
+from hushtable.laws.balls import nearest_float
+from hushtable.laws.integers import at_rate
+from hushtable.laws.rationals import as_rate
 from hushtable.methods.settings import (
     LARGEST_SIZE,
     Everything,

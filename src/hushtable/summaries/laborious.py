@@ -16,7 +16,7 @@ from math import inf
 
 import numpy as np
 
-from hushtable.methods.acceptance import Acceptance
+from hushtable.laws.acceptance import Acceptance
 from hushtable.methods.tuning import rounded_up
 from hushtable.noise import BitSource, LazyUniform, two_sided_geometric
 from hushtable.structures.branching import BranchingTree

@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.methods.acceptance import Acceptance
+from hushtable.laws.acceptance import Acceptance
 from hushtable.methods.tuning import rounded_up
 from hushtable.noise import BitSource, LazyUniform
 

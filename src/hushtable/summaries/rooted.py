@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.domain.keys import ascending, sorting_order
-from hushtable.methods.acceptance import LARGEST_NOISY
+from hushtable.laws.acceptance import LARGEST_NOISY
 from hushtable.noise import BitSource
 from hushtable.structures.addresses import Numbers
 from hushtable.structures.branching import BranchingTree

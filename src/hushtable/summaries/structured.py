@@ -16,8 +16,8 @@ from math import ceil
 import numpy as np
 
 from hushtable.errors import BadChoice, BadNumber, InternalError
-from hushtable.exact.rationals import as_rate
-from hushtable.methods.acceptance import Acceptance
+from hushtable.laws.acceptance import Acceptance
+from hushtable.laws.rationals import as_rate
 from hushtable.methods.settings import Filter, FilterPriority, FilterThreshold, Method
 from hushtable.methods.weights import weights_of
 from hushtable.noise import BitSource

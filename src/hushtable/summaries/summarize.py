@@ -11,8 +11,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from hushtable.errors import BadMethod, BadNumber, BadTable, InternalError, within_memory
-from hushtable.exact.rationals import Rational, as_positive
-from hushtable.methods.acceptance import Acceptance
+from hushtable.laws.acceptance import Acceptance
+from hushtable.laws.rationals import Rational, as_positive
 from hushtable.methods.settings import Method
 from hushtable.noise import BitSource, KeyStream
 from hushtable.summaries.flat import summarize_table

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.exact.rationals import Rational
+from hushtable.laws.rationals import Rational
 from hushtable.methods.settings import Method
 
 if TYPE_CHECKING:  # a summary of cells does not wait for structures

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.errors import BadChoice, BadNumber, BadSettings
-from hushtable.exact.rationals import Rational, as_count, as_fraction
-from hushtable.methods.acceptance import LARGEST_NOISY, Acceptance
+from hushtable.laws.acceptance import LARGEST_NOISY, Acceptance
+from hushtable.laws.rationals import Rational, as_count, as_fraction
 from hushtable.methods.weights import weights_of
 from hushtable.noise import BitSource, KeyStream, bernoulli, kept
 from hushtable.structures.branching import BranchingTree

@@ -11,8 +11,8 @@ import pytest
 
 import hushtable as ht
 from hushtable.domain.measure import Measure
-from hushtable.engines import runs
 from hushtable.engines.counting import Counted, counted_rows
+from hushtable.engines.sliced import runs
 from hushtable.noise import BitSource
 from hushtable.table.slices import Slices
 from tests.engines.reference import Counts, counts_of

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 import hushtable as ht
 from hushtable.engines.counting import Counted
-from hushtable.exact.laws import TwoSidedGeometric
-from hushtable.methods.acceptance import Acceptance
+from hushtable.laws.acceptance import Acceptance
+from hushtable.laws.integers import TwoSidedGeometric
 from hushtable.methods.settings import Method
 from hushtable.publishing import publish as flow
 from hushtable.summaries.flat import acceptance_of, summarize_slices

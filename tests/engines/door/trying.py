@@ -19,11 +19,11 @@ import duckdb
 
 import hushtable as ht
 from hushtable.domain.measure import Measure
-from hushtable.engines import engine as engines
-from hushtable.engines import rows as opening
-from hushtable.engines import statements
 from hushtable.engines.counting import counted_rows
-from hushtable.engines.spills import spill_folder
+from hushtable.engines.local import rows as opening
+from hushtable.engines.local import statements
+from hushtable.engines.sliced import engine as engines
+from hushtable.engines.sliced.spills import spill_folder
 from hushtable.errors import HushtableError, InternalError
 from hushtable.noise import Replay
 from tests.engines.door.worlds import Draw, World, fewer, neighbours

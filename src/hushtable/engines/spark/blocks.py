@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.domain.keys import Keys
-from hushtable.engines.keying import Tally
+from hushtable.engines.sliced.keying import Tally
 from hushtable.errors import HushtableError
 from hushtable.table.slices import Candidates
 

@@ -24,10 +24,10 @@ from hushtable.domain.domain import Domain
 from hushtable.domain.keys import KeySpace, no_keys, sorted_with_places
 from hushtable.domain.measure import Measure, Sensitivities
 from hushtable.engines.counting import joined
-from hushtable.engines.engine import as_bytes
-from hushtable.engines.keying import Tally, drawn_salt
-from hushtable.engines.naming import check_distinct, folded
-from hushtable.engines.rows import words_of
+from hushtable.engines.local.rows import words_of
+from hushtable.engines.sliced.engine import as_bytes
+from hushtable.engines.sliced.keying import Tally, drawn_salt
+from hushtable.engines.sliced.naming import check_distinct, folded
 from hushtable.engines.spark.blocks import FIELDS, SCHEMA, candidates_in, heard, keys_in, rows_in
 from hushtable.engines.spark.cutting import blocks_over, boxes_over, target_of
 from hushtable.engines.spark.jobs import at_work, ran, undone

@@ -21,7 +21,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from hushtable.engines.spills import spill_folder
+from hushtable.engines.sliced.spills import spill_folder
 from hushtable.errors import BadData, HushtableError, MissingJava, MissingPackage
 
 if TYPE_CHECKING:

@@ -14,10 +14,10 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from hushtable.engines.files import check_once
-from hushtable.engines.naming import folded
+from hushtable.engines.local.files import check_once
+from hushtable.engines.local.versions import MARKS, check_local_versions, check_versions
+from hushtable.engines.sliced.naming import folded
 from hushtable.engines.spark.jobs import ran
-from hushtable.engines.versions import MARKS, check_local_versions, check_versions
 from hushtable.errors import BadData, HushtableError, shown
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from hushtable.engines.sliced.spills import spill_folder
 from hushtable.engines.spark.jobs import ran, undone
-from hushtable.engines.spills import spill_folder
 from hushtable.errors import BadData
 from hushtable.noise import KeyStream
 

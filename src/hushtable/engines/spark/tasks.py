@@ -22,13 +22,13 @@ import numpy as np
 from hushtable.domain.domain import Domain
 from hushtable.domain.keys import Keys, KeySpace, places_of
 from hushtable.domain.measure import Measure, Unit
-from hushtable.engines.coding import broken_rules
-from hushtable.engines.engine import fetched
-from hushtable.engines.keying import Keyed, KeyReader, Tally, keyed_rows
-from hushtable.engines.quoting import text_sql
-from hushtable.engines.rows import Rows as Opened
-from hushtable.engines.rows import opened_rows
-from hushtable.engines.runs import Rows, condensed, counted, exact_sum, sorted_rows
+from hushtable.engines.local.rows import Rows as Opened
+from hushtable.engines.local.rows import opened_rows
+from hushtable.engines.sliced.coding import broken_rules
+from hushtable.engines.sliced.engine import fetched
+from hushtable.engines.sliced.keying import Keyed, KeyReader, Tally, keyed_rows
+from hushtable.engines.sliced.quoting import text_sql
+from hushtable.engines.sliced.runs import Rows, condensed, counted, exact_sum, sorted_rows
 from hushtable.engines.spark.blocks import blocks, heard, keys_in, numbers_in, packed, rows_in, told
 from hushtable.errors import BadData, HushtableError
 from hushtable.noise import KeyStream

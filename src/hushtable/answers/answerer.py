@@ -1,0 +1,61 @@
+"""What a release is asked, whether it holds cells or the nodes of a tree, and what it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.answers.estimation.parts import Answers
+from hushtable.conditions.selection import Selection
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """One estimate, and what its interval promises."""
+
+    answers: Answers
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class GroupsAnswered:
+    """Estimates of groups of cells, with the codes of the attributes that were asked for."""
+
+    codes: NDArray[np.int64]  # of shape (groups, attributes asked for)
+    answers: Answers
+    note: str
+    number: int  # of groups there are, listed or not
+
+    def taken(self, places: NDArray[np.intp]) -> GroupsAnswered:
+        """Return some of the groups."""
+        return GroupsAnswered(self.codes[places], self.answers.taken(places), self.note, self.number)
+
+
+class Answerer(Protocol):
+    """The rows of a release, ready to answer; each interval fails with `chance`."""
+
+    def total(self, selection: Selection, *, chance: float, corrected: bool | None) -> Answered:
+        """Estimate the sum over a set of cells."""
+
+    def cell(self, selection: Selection, *, chance: float) -> Answered:
+        """Estimate the only cell of a selection."""
+
+    def groups(
+        self,
+        selection: Selection,
+        places: Sequence[int],
+        *,
+        chance: float,
+        corrected: bool | None,
+        together: bool,
+        top: int | None,
+    ) -> GroupsAnswered:
+        """Estimate the sum for each combination of codes of the attributes at `places`.
+
+        With `together`, `chance` is that of any of the intervals failing. All groups are listed; where that
+        is too many and `top` asks for the largest only, those that may be among them.
+        """

@@ -1,0 +1,102 @@
+"""Answers from a release of cells.
+
+Promise: rows are those of the cells asked for, and groups are all there are, published or not.
+Cost: that of finding rows (`selection`), of groups (`groups`), and some operations on arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from math import hypot
+
+import numpy as np
+
+from hushtable.answers.answerer import Answered, GroupsAnswered
+from hushtable.answers.estimation.answers import Answering
+from hushtable.answers.estimation.groups import MOST_GROUPS, all_groups, number_of_groups, published_groups
+from hushtable.answers.estimation.law import Kind, Law
+from hushtable.answers.estimation.notes import NOISY_TOTAL, about, cell_note, groups_note, note
+from hushtable.answers.estimation.parts import Answers, Parts
+from hushtable.answers.estimation.sums import Opened
+from hushtable.answers.estimation.tails import noise
+from hushtable.conditions.selection import Selection
+from hushtable.release.terms import Terms
+
+
+class CellAnswers:
+    """The rows of a release whose rows are cells, ready to answer."""
+
+    def __init__(self, release: Opened) -> None:
+        self._answering = Answering(release)
+        self._law = self._answering.law
+
+    def total(self, selection: Selection, *, chance: float, corrected: bool | None) -> Answered:
+        """Estimate the sum over a set of cells."""
+        kind = self._law.kind(corrected)
+        published = self._answering.published
+        sums = published.sums(selection.rows(published.columns)) if selection.attributes else published.all
+        cells = np.array([float(selection.cells)])
+        uneven = self._answering.uneven(selection) if kind is Kind.CORRECTED else 0.0
+        found = self._answering.answers(sums, cells, kind=kind, chance=chance, uneven=uneven)
+        share = Fraction(selection.cells, selection.domain.cells_total)
+        error = float(found.standard_error[0])
+        return Answered(found, note(self._law, kind, share=share, standard_error=error))
+
+    def cell(self, selection: Selection, *, chance: float) -> Answered:
+        """Estimate the only cell of a selection."""
+        published = self._answering.published
+        counts = published.counts[selection.rows(published.columns)]
+        return cell_answer(self._law, int(counts[0]) if counts.size else None, chance=chance)
+
+    def groups(
+        self,
+        selection: Selection,
+        places: Sequence[int],
+        *,
+        chance: float,
+        corrected: bool | None,
+        together: bool,
+        top: int | None,
+    ) -> GroupsAnswered:
+        """Estimate the sum for each combination of codes of the attributes at `places`."""
+        kind = self._law.kind(corrected)
+        few = top is None or number_of_groups(selection, places) <= MOST_GROUPS
+        ask = all_groups if few else published_groups
+        groups = ask(self._answering.published, selection, places)
+        number = max(groups.number, 1)
+        found = self._answering.answers(
+            groups.sums,
+            groups.cells,
+            kind=kind,
+            chance=chance / min(number, 10**300) if together else chance,
+            uneven=self._answering.uneven(selection, places) if kind is Kind.CORRECTED else 0.0,
+        )
+        words = groups_note(about(self._law, kind), groups=number, together=together, top=top)
+        return GroupsAnswered(groups.codes, found, words, groups.number)
+
+
+def cell_answer(law: Law, count: int | None, *, chance: float) -> Answered:
+    """Estimate one cell by its published count; without one, within what is known of absent cells."""
+    reach = float(law.noise.reach(np.ones(1), chance)[0][0])
+    if count is not None and (count or not law.biased):
+        found = (float(count), law.noise.variance**0.5, count - reach, count + reach)
+        return Answered(_one(*found), cell_note(law, published=True))
+    high = law.largest_absent + reach
+    low = -high if law.two_sided else -np.inf
+    low = low if law.negative else max(low, 0.0)
+    found = (0.0, hypot(law.largest_absent, law.noise.variance**0.5), low, high)
+    return Answered(_one(*found), cell_note(law, published=False))
+
+
+def total_answer(terms: Terms, *, chance: float) -> Answered:
+    """Estimate the sum over all cells by the noisy total, which the terms must have."""
+    assert terms.total is not None
+    assert terms.total_rate is not None
+    parts = Parts(chance)
+    parts.add_noise(1.0, noise(terms.total_rate), np.ones(1))
+    return Answered(parts.around(np.array([float(terms.total)])), NOISY_TOTAL)
+
+
+def _one(value: float, standard_error: float, low: float, high: float) -> Answers:
+    return Answers(*(np.array([each]) for each in (value, standard_error, low, high)))

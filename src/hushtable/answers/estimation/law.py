@@ -1,0 +1,73 @@
+"""What the terms of a release say of each of its numbers: the noise in it, and what was left out.
+
+Promise: follows from the terms alone, and is the same for cells and for nodes of a tree.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from hushtable.answers.estimation.tails import noise
+from hushtable.errors import BadQuery, shown
+from hushtable.methods.settings import Everything, Filter
+from hushtable.release.terms import Terms
+
+
+class Kind(Enum):
+    """What an interval is about."""
+
+    UNBIASED = "unbiased"
+    CALIBRATED = "calibrated"
+    BARE = "bare"
+    CORRECTED = "corrected"
+
+
+class Law:
+    """The noise of a cell or node (`noise`), its part that reaches the cutoff (`beyond`), and the rules."""
+
+    def __init__(self, terms: Terms) -> None:
+        method = terms.method
+        self.terms = terms
+        self.two_sided = not method.nonnegative if isinstance(method, Everything) else method.two_sided
+        # The largest of so many leave out ties at their cutoff. Else a cutoff of 1 leaves out nothing.
+        self.ties = isinstance(method, Filter) and method.size is not None
+        self.cutoff = terms.cutoff if (terms.cutoff or 0) > (0 if self.ties else 1) else None
+        self.threshold = terms.threshold or 0.0
+        self.noise = noise(terms.rate)
+        self.beyond = noise(terms.rate, cutoff=self.cutoff, two_sided=self.two_sided)
+
+    @property
+    def biased(self) -> bool:
+        """Whether the published weights miss something on average."""
+        return self.cutoff is not None or not self.two_sided
+
+    @property
+    def negative(self) -> bool:
+        """Whether a cell may hold less than 0."""
+        clamp = self.terms.measure.clamp
+        return clamp is not None and clamp[0] < 0
+
+    @property
+    def most_filtered(self) -> int:
+        """The largest size of a noisy count that the filter alone left out."""
+        return self.beyond.cutoff if self.ties and self.cutoff is not None else self.beyond.cutoff - 1
+
+    @property
+    def largest_absent(self) -> float:
+        """The largest size that the noisy count of an absent cell may have."""
+        return self.threshold or self.cutoff or 0.0
+
+    def kind(self, corrected: bool | None) -> Kind:
+        """Return which kind of answer to give; by default the best that the release allows."""
+        if not isinstance(corrected, bool | None):
+            raise BadQuery(f"corrected={shown(corrected)} is no choice", "Give True, False or None.")
+        if corrected and self.negative and not self.two_sided:
+            fact = "the release shows counts above 0 alone, and what cells hold below 0 leaves no trace in it"
+            raise BadQuery(fact, "Leave `corrected` out, or give corrected=False.")
+        if corrected and self.terms.total is None:
+            fact = "this release has no noisy total, so its answers cannot be corrected by one"
+            raise BadQuery(fact, "Leave `corrected` out, or give corrected=False.")
+        if not self.biased:
+            return Kind.CALIBRATED if corrected else Kind.UNBIASED
+        hidden = self.negative and not self.two_sided
+        return Kind.BARE if corrected is False or self.terms.total is None or hidden else Kind.CORRECTED

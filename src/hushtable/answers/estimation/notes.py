@@ -1,0 +1,73 @@
+"""What an interval promises, in words.
+
+Promise: every answer says whether its interval is about the true answer or about the noisy table after a
+cutoff, on which assumption it rests, and whether it holds by itself or together with others.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from hushtable.answers.estimation.law import Kind, Law
+from hushtable.answers.estimation.tails import noise
+
+NOISY_TOTAL = "the noisy total; the interval holds for the true answer"
+_LARGE = Fraction(1, 10)  # a share of all cells that the noisy total tells much about
+_CLOSER = "; corrected=True would use the noisy total too, which is closer for so many cells"
+
+
+def note(law: Law, kind: Kind, *, share: Fraction, standard_error: float) -> str:
+    """Return what the interval of an answer about this share of all cells promises."""
+    if kind in (Kind.CALIBRATED, Kind.CORRECTED) and share == 1:
+        return NOISY_TOTAL
+    rate = law.terms.total_rate
+    known = rate is not None and noise(rate).variance ** 0.5 < standard_error
+    closer = kind is Kind.UNBIASED and known and share >= _LARGE
+    return about(law, kind) + _CLOSER * closer
+
+
+def groups_note(promise: str, *, groups: int, together: bool, top: int | None) -> str:
+    """Return what the intervals of several groups promise, of which the `top` largest are given."""
+    if groups == 1:
+        return promise
+    if together:
+        return f"{promise}; all {groups:,} intervals hold together"
+    largest = top is not None and top < groups
+    picked = (
+        "; of groups picked for being the largest they do so less often: ask for simultaneous ones" * largest
+    )
+    return f"{promise}; each interval holds by itself, not all together{picked}"
+
+
+def cell_note(law: Law, *, published: bool) -> str:
+    """Return what the interval of a single cell promises."""
+    promise = "the interval holds for the true count of a cell that is chosen without looking at the rows"
+    if published:
+        return f"the cell's noisy count, as published; {promise}"
+    if law.threshold:
+        return f"the cell is not published: its noisy count was sampled away, or is 0; {promise}"
+    return f"the cell is not published: its noisy count {_short_of(law)}; {promise}"
+
+
+def about(law: Law, kind: Kind) -> str:
+    """Return what is left out, and what the interval then holds."""
+    if kind is Kind.UNBIASED:
+        return "unbiased; the interval holds for the true answer"
+    if kind is Kind.CALIBRATED:
+        return "unbiased, and calibrated by the noisy total; the interval holds for the true answer"
+    lost = "negative noisy counts are left out, which raises sums"
+    if law.cutoff is not None:
+        lost = f"counts below the cutoff of {law.cutoff:,.10g} are left out"
+    if kind is Kind.BARE:
+        return f"{lost}: the interval holds for the noisy table without them, not for the true answer"
+    return (
+        f"{lost}, and what the rows miss of the noisy total is spread evenly over the cells without a row; "
+        "the interval holds for the true answer where cells were chosen by chance, "
+        "or groups differ in suppressed counts as they do in published ones"
+    )
+
+
+def _short_of(law: Law) -> str:
+    if law.cutoff is not None:
+        return f"did not reach the cutoff of {law.cutoff:,.10g}"
+    return "is 0" if law.two_sided else "is not above 0"

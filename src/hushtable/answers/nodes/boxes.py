@@ -1,0 +1,69 @@
+"""What trees of all kinds are asked: boxes, and groups of boxes.
+
+Promise: a question is a product of conditions on single attributes; anything else is a `BadQuery`. Groups are
+all there are, published or not.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+import numpy as np
+
+from hushtable.answers.answerer import Answered, GroupsAnswered
+from hushtable.answers.estimation.groups import group_codes
+from hushtable.answers.estimation.law import Law
+from hushtable.answers.estimation.notes import groups_note
+from hushtable.answers.estimation.parts import Answers
+from hushtable.conditions.selection import Selection
+from hushtable.errors import BadQuery
+
+FEWER_GROUPS = "Group by fewer attributes, or take fewer of their values with `where`."
+
+
+class BoxAnswers(ABC):
+    """The rows of a release whose rows are nodes of a tree, ready to answer."""
+
+    def __init__(self, law: Law) -> None:
+        self._law = law
+
+    @property
+    @abstractmethod
+    def _promise(self) -> str:
+        """What an interval promises."""
+
+    @abstractmethod
+    def _answers(self, selection: Selection, places: Sequence[int], chance: float) -> Answers:
+        """Return estimates for all groups, in the order of their codes, of a box that holds a cell."""
+
+    def total(self, selection: Selection, *, chance: float, corrected: bool | None) -> Answered:
+        """Estimate the sum over a set of cells."""
+        self._law.kind(corrected)
+        return Answered(self._checked(selection, (), chance), self._promise)
+
+    def groups(
+        self,
+        selection: Selection,
+        places: Sequence[int],
+        *,
+        chance: float,
+        corrected: bool | None,
+        together: bool,
+        top: int | None,
+    ) -> GroupsAnswered:
+        """Estimate the sum for each combination of codes of the attributes at `places`."""
+        self._law.kind(corrected)
+        codes = group_codes(selection, places, hint=FEWER_GROUPS)[: None if selection.cells else 0]
+        number = max(len(codes), 1)
+        found = self._checked(selection, places, chance / number if together else chance)
+        words = groups_note(self._promise, groups=number, together=together, top=top)
+        return GroupsAnswered(codes, found, words, len(codes))
+
+    def _checked(self, selection: Selection, places: Sequence[int], chance: float) -> Answers:
+        if not selection.is_product:
+            fact = "a tree answers boxes, one condition for each attribute"
+            raise BadQuery(fact, "Join conditions by AND; of an OR, ask for parts that do not overlap.")
+        if not selection.cells:
+            return Answers(*np.zeros((4, 0 if places else 1)))
+        return self._answers(selection, places, chance)

@@ -1,0 +1,108 @@
+"""Answers from a release of a pruned tree.
+
+Promise: a question is a product of conditions on single attributes. Its answer is what the fitted tree has in
+its cells. The interval is that of least squares alone, as wide as the variance that they leave, with the
+tails of the noise of a single node; it holds the answer. A single cell that is published is answered by its
+own count, and its noise.
+Cost: follows the nodes that a question covers in part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from math import log, sqrt
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.answers.answerer import Answered
+from hushtable.answers.estimation.cells import cell_answer
+from hushtable.answers.estimation.groups import group_codes
+from hushtable.answers.estimation.law import Law
+from hushtable.answers.estimation.parts import Answers
+from hushtable.answers.estimation.sums import Opened
+from hushtable.answers.estimation.tails import normal_reach
+from hushtable.answers.nodes.boxes import FEWER_GROUPS, BoxAnswers
+from hushtable.answers.nodes.ranges import order_of_groups, ranges_of
+from hushtable.answers.pruned.coverage import BoxCoverage, Coverage, LineCoverage
+from hushtable.answers.pruned.walking import walked
+from hushtable.conditions.selection import Selection
+from hushtable.structures.addresses import LineAddresses
+from hushtable.structures.fitting import Fit, fitted
+from hushtable.structures.lines import Line
+from hushtable.structures.nodes import PrunedSpace
+
+_PROMISE = (
+    "nodes below the cutoff of {:,.10g} are left out, and what they hold together is spread evenly over "
+    "their cells; the interval holds for the true answer where counts vary on a level as published ones do"
+)
+_AT_ONCE = 1 << 12  # groups
+
+
+class Weighted(Opened, Protocol):
+    """What answers need of a release, with its weights."""
+
+    @property
+    def weights(self) -> NDArray[np.float64]: ...  # noqa: D102
+
+
+class PrunedAnswers(BoxAnswers):
+    """The rows of a release whose rows are nodes of a pruned tree, ready to answer."""
+
+    def __init__(self, release: Weighted, nodes: PrunedSpace) -> None:
+        super().__init__(Law(release.terms))
+        self._release, self._tree = release, nodes.tree
+
+    @cached_property
+    def _fit(self) -> Fit:
+        release, terms = self._release, self._release.terms
+        numbers, cutoff = release.codes[:, 0], terms.cutoff or 1.0
+        fit = fitted(self._tree, numbers, release.counts, rate=terms.rate, cutoff=cutoff)
+        return fit.with_own(release.weights)  # what is published answers, whichever version fitted it
+
+    def cell(self, selection: Selection, *, chance: float) -> Answered:
+        """Estimate the only cell of a selection, by its own noisy count if that is published."""
+        codes = [selection.codes(place).all() for place in range(len(selection.domain.shape))]
+        leaf = self._tree.offsets[-1] + self._tree.addresses.of(np.stack(codes, axis=1))
+        rows = np.flatnonzero(self._release.codes[:, 0] == leaf)
+        if rows.size and self._tree.levels > 1:  # a root is published whatever its count is
+            return cell_answer(self._law, int(self._release.counts[rows[0]]), chance=chance)
+        return self.total(selection, chance=chance, corrected=None)
+
+    def _answers(self, selection: Selection, places: Sequence[int], chance: float) -> Answers:
+        """Return estimates for all groups."""
+        parts = [walked(self._tree, self._fit, part) for part in self._coverages(selection, places)]
+        value, free, variance = (np.concatenate(each) for each in zip(*parts, strict=True))
+        # The tails of one node's noise, or of the sum of many, whichever are longer.
+        reach = max(-log(chance) / sqrt(2), normal_reach(chance))
+        deviation = np.sqrt(variance)
+        # What is published is not negative, and so too low where nearly all is in few places; what is free
+        # is not.
+        low, high = np.minimum(free - reach * deviation, value), np.maximum(free + reach * deviation, value)
+        found = Answers(value, deviation, np.maximum(low, 0.0), high)
+        if self._line is None or not places:
+            return found
+        return found.taken(order_of_groups(selection, self._line.places, places))
+
+    def _coverages(self, selection: Selection, places: Sequence[int]) -> Iterator[Coverage]:
+        """Yield what groups cover, some groups at a time."""
+        if self._line is not None:
+            yield from map(LineCoverage, ranges_of(selection, self._line, places=places).parts(_AT_ONCE))
+            return
+        codes = np.zeros((1, 0), dtype=np.int64)
+        if places:
+            codes = group_codes(selection, places, hint=FEWER_GROUPS)
+        for start in range(0, len(codes), _AT_ONCE):
+            yield BoxCoverage(selection, places, codes[start : start + _AT_ONCE])
+
+    @property
+    def _line(self) -> Line | None:
+        """The line that cells stand in, if they do."""
+        addresses = self._tree.addresses
+        return addresses.line if isinstance(addresses, LineAddresses) else None
+
+    @property
+    def _promise(self) -> str:
+        return _PROMISE.format(self._release.terms.cutoff or 1.0)

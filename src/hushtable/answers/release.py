@@ -1,0 +1,314 @@
+"""A release as a recipient opens it: rows, terms, and answers with error bars.
+
+Promise: what is printed, returned and drawn comes from the file alone, or from a folder of parts as from one
+file. Every answer has an interval and a note that says what the interval promises.
+Cost: opening reads the footer, or those of all parts; rows are read when they are first asked for, and kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from numbers import Real
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from hushtable.answers.answerer import Answered, Answerer, GroupsAnswered
+from hushtable.answers.cubes import CubeAnswers
+from hushtable.answers.estimation.cells import CellAnswers
+from hushtable.answers.estimation.estimate import Estimate
+from hushtable.answers.nodes.answering import NodeAnswers
+from hushtable.answers.pruned.answering import PrunedAnswers
+from hushtable.answers.sketched.answering import SketchAnswers
+from hushtable.answers.sketched.rows import Combine
+from hushtable.conditions.conditions import selected
+from hushtable.conditions.naming import place_of
+from hushtable.conditions.selection import Selection
+from hushtable.errors import BadNumber, BadQuery, shown, within_memory
+from hushtable.laws.rationals import as_count
+from hushtable.release.reading import read_head
+from hushtable.release.record import ReleaseFile
+from hushtable.structures.cubes import CubeSpace
+from hushtable.structures.nodes import PrunedSpace
+from hushtable.structures.sketches import SketchSpace
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from matplotlib.figure import Figure
+
+Where = Mapping[str, object] | str | None
+_LEAST = 1e-12  # below which a chance is lost in rounding
+
+
+class Release(ReleaseFile):
+    """A published table: rows, the terms on which they were published, and answers. Made by `open`.
+
+    >>> import hushtable as ht
+    >>> ht.Release.guarantee.__doc__
+    'One plain sentence: who is protected, against what, and how well.'
+    """
+
+    @cached_property
+    def _answerer(self) -> Answerer:
+        match self.terms.nodes:
+            case None:
+                return CellAnswers(self)
+            case CubeSpace() as cube:
+                return CubeAnswers(self, cube)
+            case SketchSpace() as sketch:
+                return SketchAnswers(self, sketch)
+            case PrunedSpace() as tree:
+                return PrunedAnswers(self, tree)
+            case nodes:
+                return NodeAnswers(self, nodes)
+
+    def _combining(self, combine: Combine | None) -> Answerer:
+        """Return what answers, with rows of a sketch put together this way."""
+        if combine is None:
+            return self._answerer
+        if not isinstance(self._answerer, SketchAnswers):
+            fact = "this release is no sketch, so there are no rows of one to combine"
+            raise BadQuery(fact, "Leave `combine` out.")
+        return self._answerer.combined(combine)
+
+    @within_memory
+    def total(
+        self,
+        where: Where = None,
+        /,
+        *,
+        confidence: float = 0.95,
+        corrected: bool | None = None,
+        combine: Combine | None = None,
+        **values: object,
+    ) -> Estimate:
+        """Estimate the sum over the cells that meet a condition.
+
+        ==================================  ==============================================================
+        condition                           means
+        ==================================  ==============================================================
+        `home="A"`, `home=["A", "B"]`       one value, or any of several; a bin is named by its lower edge
+        `age=ht.between(30, 45)`            a half-open range; bounds are edges of bins
+        `{"home": "A"}`                     the same, for names that are no Python names
+        `"home = 'A' AND age >= 30"`        SQL over the attributes
+        ==================================  ==============================================================
+
+        `corrected=False` leaves out the correction by the noisy total, which releases with a cutoff get.
+        A release of a tree answers boxes, one condition for each attribute, from the nodes that make them up.
+        A sketch answers for up to 10^7 cells; `combine="median"` takes the median of its rows for their mean.
+        """
+        chance = _chance(confidence)
+        if "where" in values and "where" not in self.domain.names:
+            if where is not None:
+                raise BadQuery("two conditions are given", "Join them by AND.")
+            where = values.pop("where")  # type: ignore[assignment]
+        selection = selected(self.domain, where, values)
+        answerer = self._combining(combine)
+        return _estimate(answerer.total(selection, chance=chance, corrected=corrected), confidence)
+
+    @within_memory
+    def at(
+        self,
+        cell: Mapping[str, object] | None = None,
+        /,
+        *,
+        confidence: float = 0.95,
+        combine: Combine | None = None,
+        **values: object,
+    ) -> Estimate:
+        """Estimate one cell, by its noisy count where it is published: closer than its weight.
+
+        Of a cell that is not published only bounds are known: its value is given as 0, with a standard error
+        that is the largest possible. Where counts cannot be negative, its interval starts at 0. A release of
+        Haar wavelets has no counts of cells: it answers as for a `total`.
+        """
+        chance = _chance(confidence)
+        answerer = self._combining(combine)
+        return _estimate(answerer.cell(self._cell(cell, values), chance=chance), confidence)
+
+    @within_memory
+    def by(
+        self,
+        names: str | Sequence[str],
+        /,
+        *,
+        where: Where = None,
+        confidence: float = 0.95,
+        corrected: bool | None = None,
+        simultaneous: bool = False,
+        top: int | None = None,
+        combine: Combine | None = None,
+    ) -> pa.Table:
+        """Estimate the sum for each value of one or several attributes, as a pyarrow Table.
+
+        Groups without a published row are listed too, up to 10^6 groups; `top` gives the largest estimates
+        instead, of any number of groups (beyond 10^6, of those with a row; trees answer for 10^6 at most).
+        With `simultaneous=True`, the chance `confidence` is that all intervals hold together. Columns: the
+        attributes, `estimate`, `standard_error`, `low`, `high` (with a `_` behind where an attribute has that
+        name). The table's metadata hold the note, the confidence and the number of groups there are.
+        """
+        chance = _chance(confidence)
+        places = self._places(names)
+        if top is not None and as_count(top, name="top") < 1:
+            raise BadNumber(name="top", value=top, allowed="is below 1", hint="Ask for at least one group.")
+        selection = selected(self.domain, where, {})
+        found = self._combining(combine).groups(
+            selection, places, chance=chance, corrected=corrected, together=simultaneous, top=top
+        )
+        if top is not None:
+            found = found.taken(np.argsort(-found.answers.value, kind="stable")[:top])
+        return self._table_of(found, places, confidence)
+
+    @within_memory
+    def sql(self, text: str, /) -> pa.Table:
+        """Run one SELECT over the table `release`: the rows, as published.
+
+        Sums of `weight` are estimates, of dyadic ranges those on one level; `total` and `by` say how far to
+        trust them. The text reaches nothing but these rows.
+        """
+        from hushtable.answers.running import run_sql
+
+        return run_sql(self.to_arrow(), text)
+
+    @within_memory
+    def plot(
+        self,
+        names: str | Sequence[str],
+        /,
+        *,
+        where: Where = None,
+        top: int | None = None,
+        confidence: float = 0.95,
+        corrected: bool | None = None,
+        simultaneous: bool = False,
+        combine: Combine | None = None,
+        title: str | None = None,
+        output: str | PathLike[str] | None = None,
+        overwrite: bool = False,
+    ) -> Figure:
+        """Draw `by`: bars with error bars, a line with a band over time, or a heat map of two attributes.
+
+        Needs matplotlib. With `output`, the picture is also written as .png, .svg or .pdf.
+        """
+        from hushtable.plots import drawing
+
+        asked = tuple([names] if isinstance(names, str) else names)
+        groups = self.by(
+            names,
+            where=where,
+            confidence=confidence,
+            corrected=corrected,
+            simultaneous=simultaneous,
+            top=top,
+            combine=combine,
+        )
+        number = int(groups.schema.metadata[b"groups"])
+        figure = drawing.draw(self, groups, asked, where=where, title=title, total_groups=number)
+        if output is not None:
+            drawing.save(figure, output, overwrite=overwrite)
+        return figure
+
+    def _cell(self, cell: Mapping[str, object] | None, values: Mapping[str, object]) -> Selection:
+        """Return the one cell with these values."""
+        if cell is not None and not isinstance(cell, Mapping):
+            raise BadQuery(f"{shown(cell)} is no cell", "Give a value of each attribute, as in home='A'.")
+        given = {**(cell or {}), **values}
+        if len(given) < len(cell or {}) + len(values):
+            raise BadQuery("an attribute is given twice", "Give one value of each attribute.")
+        absent = [name for name in self.domain.names if name not in given]
+        if absent:
+            fact = f"a cell has a value of every attribute, and none is given for {_listed(absent)}"
+            raise BadQuery(fact, "Give one, or ask for a `total`.")
+        selection = selected(self.domain, given)
+        if selection.cells != 1:
+            raise BadQuery(
+                f"these values name {selection.cells:,} cells", "Give one value of each attribute."
+            )
+        return selection
+
+    def _places(self, names: str | Sequence[str]) -> list[int]:
+        """Return where the named attributes stand in the domain."""
+        given: object = names
+        asked = [given] if isinstance(given, str) else list(given) if isinstance(given, Iterable) else []
+        if not asked:
+            raise BadQuery("no attribute is named to group by", f"Name some of {_listed(self.domain.names)}.")
+        places = [place_of(self.domain, name) for name in asked]
+        for place in places:
+            if places.count(place) > 1:
+                raise BadQuery(
+                    f"the attribute {shown(self.domain.names[place])} is named twice", "Name it once."
+                )
+        return places
+
+    def _table_of(self, found: GroupsAnswered, places: list[int], confidence: float) -> pa.Table:
+        import pyarrow as pa
+
+        from hushtable.domain.columns import as_column
+
+        attributes = [self.domain.attributes[place] for place in places]
+        names = [attribute.name for attribute in attributes]
+        columns = [
+            attribute.values.decode(codes) for attribute, codes in zip(attributes, found.codes.T, strict=True)
+        ]
+        for name in ("estimate", "standard_error", "low", "high"):
+            while name in self.domain.names:
+                name += "_"
+            names.append(name)
+        answers = found.answers
+        columns += map(as_column, (answers.value, answers.standard_error, answers.low, answers.high))
+        facts = {"note": found.note, "confidence": repr(confidence), "groups": str(found.number)}
+        return pa.Table.from_arrays(columns, names=names).replace_schema_metadata(facts)
+
+
+@within_memory
+def open_release(path: str | PathLike[str]) -> Release:
+    """Open a release, a file or a folder of parts; its rows are read when they are first asked for.
+
+    ==================================================  ============
+    case                                                result
+    ==================================================  ============
+    no such file, another kind of file                  `BadRelease`
+    cut off, damaged or changed after publication       `BadRelease`
+    one part of several; a folder without all of them,
+    with parts of another release or with other files   `BadRelease`
+    a newer format                                      `BadRelease`
+    ==================================================  ============
+
+    >>> import hushtable as ht
+    >>> ht.open("commute.parquet")
+    Traceback (most recent call last):
+        ...
+    hushtable.errors.BadRelease: commute.parquet: there is no such file. Check the path.
+    """
+    return Release(Path(path), read_head(Path(path)))
+
+
+open = open_release  # `hushtable.open`
+
+
+def _chance(confidence: float) -> float:
+    """Return the chance of failing."""
+    given: object = confidence
+    if isinstance(given, bool) or not isinstance(given, Real) or not _LEAST <= 1 - float(given) < 1 - _LEAST:
+        hint = "Give a chance such as 0.95."
+        raise BadNumber(name="confidence", value=confidence, allowed="must lie between 0 and 1", hint=hint)
+    return 1 - float(given)
+
+
+def _estimate(found: Answered, confidence: float) -> Estimate:
+    answers = found.answers
+    return Estimate(
+        value=float(answers.value[0]),
+        standard_error=float(answers.standard_error[0]),
+        low=float(answers.low[0]),
+        high=float(answers.high[0]),
+        confidence=confidence,
+        note=found.note,
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(map(shown, names))

@@ -1,0 +1,168 @@
+r"""Answers from a release of a count sketch.
+
+For a set S of R cells, the sum of sign times bucket over its cells is right on average, in every row of w
+buckets. With counts M, the sum F of all their squares, F(S) of those in S, and noise of variance v in a
+bucket, its variance over keys and noise is
+
+    R (F/w + v) + (T^2 - 2 F(S))/w,    T the sum of M over S:
+
+two cells share a bucket with chance 1/w. A pair of i in S and j outside it adds M_j^2, two of S add
+(M_i + M_j)^2. F/w + v is the mean square of what a bucket holds, which the published ones show; T is the
+answer itself; and F(S) is at least T^2/R. So what is unknown only makes the variance smaller.
+
+Promise: any set of up to 10^7 cells is answered, in a domain of any size. Intervals hold for the true answer
+of cells that were chosen without looking at the rows: they follow from the law of buckets (`laws`), together
+with what two cells of the set do to each other.
+Cost: hashing every cell of the question for each row (`listing`, `structures.hashing`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+
+import numpy as np
+
+from hushtable.answers.answerer import Answered, GroupsAnswered
+from hushtable.answers.estimation.cells import total_answer
+from hushtable.answers.estimation.groups import group_codes
+from hushtable.answers.estimation.law import Law
+from hushtable.answers.estimation.notes import groups_note
+from hushtable.answers.estimation.parts import Answers, Array, Parts
+from hushtable.answers.estimation.sums import Opened
+from hushtable.answers.estimation.tails import normal_reach
+from hushtable.answers.sketched.laws import BucketLaw
+from hushtable.answers.sketched.listing import check_listable, listed
+from hushtable.answers.sketched.rows import Combine, chance_of_a_row, median_variance
+from hushtable.conditions.selection import Selection
+from hushtable.errors import BadQuery, shown
+from hushtable.structures.sketches import SketchSpace
+
+_FEWER_GROUPS = "Group by fewer attributes, or take fewer of their values with `where`."
+_CELLS = (
+    "unbiased; buckets are shared with other cells{}; "
+    "the interval holds for the true answer of cells that are chosen without looking at the rows"
+)
+_CELL = (
+    "the cell's buckets, which it shares with others{}; "
+    "the interval holds for the true count of a cell that is chosen without looking at the rows"
+)
+
+
+class SketchAnswers:
+    """The buckets of a sketch, ready to answer by the mean or the median of its rows."""
+
+    def __init__(self, release: Opened, nodes: SketchSpace, combine: Combine = "mean") -> None:
+        self._terms = release.terms
+        self._nodes = nodes
+        self._buckets = release.counts.reshape(nodes.space.shape)
+        self._law = Law(release.terms)
+        self._shared = BucketLaw(release.counts, self._law.noise)
+        self._combine = _checked(combine)
+
+    def combined(self, combine: Combine) -> SketchAnswers:
+        """Return the same buckets, with rows put together this way."""
+        other = copy(self)
+        other._combine = _checked(combine)
+        return other
+
+    def total(self, selection: Selection, *, chance: float, corrected: bool | None) -> Answered:
+        """Estimate the sum over a set of cells; over all of them, by the noisy total if there is one."""
+        self._check(corrected)
+        if not selection.attributes and self._terms.total is not None and corrected is None:
+            return total_answer(self._terms, chance=chance)
+        return Answered(self._listed(selection, chance), self._promise(_CELLS))
+
+    def cell(self, selection: Selection, *, chance: float) -> Answered:
+        """Estimate the only cell of a selection."""
+        return Answered(self._listed(selection, chance), self._promise(_CELL))
+
+    def groups(
+        self,
+        selection: Selection,
+        places: Sequence[int],
+        *,
+        chance: float,
+        corrected: bool | None,
+        together: bool,
+        top: int | None,
+    ) -> GroupsAnswered:
+        """Estimate the sum for each combination of codes of the attributes at `places`."""
+        self._check(corrected)
+        check_listable(selection)
+        codes = group_codes(selection, places, hint=_FEWER_GROUPS)[: None if selection.cells else 0]
+        cells = selection.cells_of(places, codes)
+        some = np.flatnonzero(cells > 0)
+        number = max(some.size, 1)
+        sums = self._sums(selection, places, number=len(codes))[:, some]
+        found = self._answers(sums, cells[some], chance / number if together else chance)
+        words = groups_note(self._promise(_CELLS), groups=number, together=together, top=top)
+        return GroupsAnswered(codes[some], found, words, some.size)
+
+    def _listed(self, selection: Selection, chance: float) -> Answers:
+        """Return the estimate for one set of cells."""
+        check_listable(selection)
+        sums = self._sums(selection, (), number=1)
+        return self._answers(sums, np.array([float(selection.cells)]), chance)
+
+    def _sums(self, selection: Selection, places: Sequence[int], *, number: int) -> Array:
+        """Return the sums of each group's buckets with their signs, of shape (rows of the sketch, groups)."""
+        sums = np.zeros((len(self._buckets), number))
+        for keys, groups in listed(selection, places) if selection.cells else ():
+            for row, counts in enumerate(self._buckets):
+                buckets, signs = self._nodes.buckets(keys, row)
+                signs *= counts.take(buckets)
+                sums[row] += np.bincount(groups, weights=signs, minlength=number)
+        return sums
+
+    def _answers(self, sums: Array, cells: Array, chance: float) -> Answers:
+        """Return estimates for sets of cells, given their sums in each row."""
+        rows, width = self._buckets.shape
+        by_median = self._combine == "median" and rows > 2  # of two rows it is the mean
+        value = np.median(sums, axis=0) if by_median else sums.mean(axis=0)
+        square = value**2 / width
+        variance = row_variance(cells, square, self._shared.mean_square, self._law.noise.variance)
+        among = square * np.maximum(1 - 1 / np.maximum(cells, 1), 0)  # what cells of a set do to each other
+        if by_median:
+            variance = variance * median_variance(rows)
+            own = chance_of_a_row(chance, rows)
+            distance = np.hypot(self._reach(cells, own), normal_reach(own) * np.sqrt(among))
+        else:
+            variance = variance / rows
+            others = self._reach(cells * rows, chance) / rows
+            distance = np.hypot(others, normal_reach(chance) * np.sqrt(among / rows))
+        parts = Parts(chance)
+        parts.add(1.0, variance, below=distance, above=distance)
+        return parts.around(value)
+
+    def _reach(self, draws: Array, chance: float) -> Array:
+        """Return how far other cells and noise reach; nothing is off where there is no cell."""
+        found = np.zeros(draws.shape)
+        some = draws > 0
+        if some.any():
+            found[some] = self._shared.reach(draws[some], chance)
+        return found
+
+    def _check(self, corrected: bool | None) -> None:
+        self._law.kind(corrected)
+        if corrected:
+            fact = "answers from a sketch are not corrected by a noisy total"
+            raise BadQuery(fact, "Leave `corrected` out, or give corrected=False.")
+
+    def _promise(self, words: str) -> str:
+        return words.format("; the median of rows" * (self._combine == "median"))
+
+
+def row_variance(cells: Array, square: Array, mean_square: float, least: float) -> Array:
+    """Return the largest variance that sums over so many cells may have in one row.
+
+    `square` is that of the sum, divided by the width; `mean_square` is of what a bucket holds, and the noise
+    in it has the variance `least`.
+    """
+    return np.maximum(cells * mean_square + (1 - 2 / np.maximum(cells, 1)) * square, cells * least)
+
+
+def _checked(combine: object) -> Combine:
+    if combine == "mean" or combine == "median":
+        return combine
+    raise BadQuery(f"combine={shown(combine)} is no choice", "Give 'mean' or 'median'.")

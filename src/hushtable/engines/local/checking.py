@@ -1,0 +1,328 @@
+"""The owner's own look: how the rows stand to a domain, in numbers.
+
+Promise: a row is read, placed, dropped and bounded here by the same SQL as in counting; nothing but numbers
+and the names and types of columns comes out. The numbers are private, for they are true.
+Cost: one pass over the data, and one more over the first rows of JSON lines, for their names.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from hushtable.domain.attributes import Attribute, Integers, Rule
+from hushtable.domain.domain import Domain
+from hushtable.domain.measure import Measure, Unit
+from hushtable.engines.counting import default_memory
+from hushtable.engines.inputs import check_categories
+from hushtable.engines.local.databases import SQLiteFile, only_table
+from hushtable.engines.local.delimited import Unread
+from hushtable.engines.local.files import files_of, format_of, is_duckdb, is_sqlite
+from hushtable.engines.local.json_lines import LineRows, keys_of
+from hushtable.engines.local.rows import Rows, opened_rows
+from hushtable.engines.sliced.coding import amount_problem, code_sql, coding
+from hushtable.engines.sliced.engine import LEAST_MEMORY, as_bytes, connect, fetched
+from hushtable.engines.sliced.naming import folded, found
+from hushtable.engines.sliced.quoting import name_sql
+from hushtable.engines.sliced.reading import read_sql, type_text, unit_sql
+from hushtable.engines.sliced.spills import spill_folder
+from hushtable.errors import BadData, shown
+
+if TYPE_CHECKING:
+    pass
+
+_FIRST_ROWS = 100_000  # of JSON lines, that are searched for names
+_RENAME = "Name another column, or rename it in a query."
+_LARGEST_INTEGER = (1 << 63) - 2
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Problem:
+    """Why a column cannot be read as declared."""
+
+    fact: str
+    hint: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class Look:
+    """How many rows have which fate at one attribute, or as amounts to be added. Private.
+
+    `column_type` is empty where the data have no such column. With a `problem` nothing was counted.
+    """
+
+    attribute: Attribute
+    column_type: str
+    problem: Problem | None = None
+    inside: int = 0
+    missing: int = 0
+    unreadable: int = 0
+    below: int = 0
+    above: int = 0
+
+    @property
+    def outside(self) -> int:
+        """The rows with a value that is not declared; for categories all are `below`."""
+        return self.below + self.above
+
+    @property
+    def broken(self) -> tuple[str, ...]:
+        """The rules that would stop a count."""
+        rows = {"missing": self.missing + self.unreadable, "outside": self.outside}
+        return tuple(rule for rule in rows if getattr(self.attribute, rule) == "error" and rows[rule])
+
+    def __repr__(self) -> str:
+        return f"Look({self.attribute.name!r}, rows=<private>)"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class UnitLook:
+    """How many units there are in the rows that no rule drops, and what the bound cuts off. Private."""
+
+    unit: Unit
+    column_type: str
+    problem: Problem | None = None
+    missing: int = 0
+    units: int = 0
+    above_bound: int = 0
+    rows_beyond: int = 0
+
+    def __repr__(self) -> str:
+        return f"UnitLook({self.unit!r}, rows=<private>)"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class Report:
+    """What a count of these rows would do. Private.
+
+    A row that several rules drop counts once in `rows_dropped`. Where some column has a problem, it is not
+    known which rows would be dropped: `rows_dropped` and `rows_counted` are None. `unreadable` are records
+    of text files that were dropped before they were rows; no other number has them.
+    """
+
+    attributes: tuple[Look, ...]
+    amount: Look | None
+    unit: UnitLook | None
+    unused: tuple[str, ...]
+    rows_read: int
+    rows_dropped: int | None
+    rows_counted: int | None
+    unreadable: Unread = field(default_factory=Unread)
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """All problems with columns."""
+        looks: list[Look | UnitLook | None] = [*self.attributes, self.amount, self.unit]
+        return tuple(look.problem for look in looks if look is not None and look.problem is not None)
+
+    @property
+    def broken(self) -> tuple[tuple[str, str], ...]:
+        """The rules that would stop a count, each with its attribute."""
+        return tuple((look.attribute.name, rule) for look in self.attributes for rule in look.broken)
+
+    @property
+    def fits(self) -> bool:
+        """Whether a count would run."""
+        return not self.problems and not self.broken
+
+    @property
+    def counts_nothing(self) -> bool:
+        """Whether there are rows, or records that should be, and all of them are dropped."""
+        return self.rows_counted == 0 < self.rows_read + self.unreadable.records
+
+    def __repr__(self) -> str:
+        return f"Report({len(self.attributes)} attributes, rows=<private>)"
+
+
+def check_rows(
+    data: Any,
+    *,
+    domain: Domain,
+    measure: Measure | None = None,
+    where: str | None = None,
+    query: str | None = None,
+    rows_are_units: bool = False,
+    memory: int | str | None = None,
+) -> Report:
+    """Return how the rows of `data` stand to `domain`. The report is private.
+
+    What `counting.count` takes is taken here, but a column that does not fit is a problem in the report.
+
+    >>> import pyarrow as pa
+    >>> domain = Domain(attributes=(Attribute(name="age", values=Integers(low=0, high=120)),))
+    >>> report = check_rows(pa.table({"age": [34, None, 200]}), domain=domain)
+    >>> report, report.fits, report.rows_read, report.rows_counted
+    (Report(1 attributes, rows=<private>), True, 3, 1)
+    """
+    measure = measure or Measure()
+    check_categories(domain, data)
+    with opened_rows(
+        data,
+        names=[*(attribute.column for attribute in domain.attributes), *measure.readers],
+        amount=measure.amount_column,
+        query=query,
+        where=where,
+        rows_are_units=rows_are_units,
+        memory=(default_memory() if memory is None else as_bytes(memory)) // 2,
+        threads=os.cpu_count() or 1,
+    ) as rows:
+        looks = [_look(attribute, rows.columns) for attribute in domain.attributes]
+        if measure.amount_column is not None:
+            looks.append(_amount_look(measure, measure.amount_column, rows.columns))
+        unit = None if measure.unit is None else _unit_look(measure.unit, rows.columns)
+        looks, unit, read, kept = _counted(rows, looks, unit)
+        unreadable = rows.unreadable()
+        columns = list(rows.columns)
+    names = names_in(data, rows=_FIRST_ROWS) if query is None else None
+    # In JSON, upper and lower case differ.
+    compared = str if names and not is_sqlite(data) else folded
+    used = {compared(name) for name in (*(look.attribute.column for look in looks), *measure.columns)}
+    unused = tuple(name for name in names or columns if compared(name) not in used)
+    report = Report(
+        attributes=tuple(looks[: len(domain.attributes)]),
+        amount=None if measure.amount_column is None else looks[-1],
+        unit=unit,
+        unused=unused,
+        rows_read=read,
+        rows_dropped=read - kept,
+        rows_counted=kept - (0 if unit is None else unit.rows_beyond),
+        unreadable=unreadable,
+    )
+    return replace(report, rows_dropped=None, rows_counted=None) if report.problems else report
+
+
+def names_in(data: Any, *, rows: int | None = None) -> list[str] | None:
+    """Return all names in JSON lines or of the one table in a SQLite file; None for other data.
+
+    The readers of these two take only the columns they are told of. `rows` limits the lines looked at.
+    """
+    if is_sqlite(data):
+        with closing(SQLiteFile(data)) as file:
+            query = f"SELECT * FROM {name_sql(only_table(file.tables, data))}"
+        with opened_rows(
+            data, names=[], query=query, where=None, rows_are_units=True, memory=LEAST_MEMORY, threads=1
+        ) as opened:
+            return list(opened.columns)
+    paths = [data] if isinstance(data, str | os.PathLike) else data
+    if is_duckdb(data) or not isinstance(paths, list | tuple):
+        return None
+    files = [file for path in paths for file in files_of(os.fsdecode(path))]
+    if {format_of(file) for file in files} != {"json"}:
+        return None
+    with (
+        spill_folder() as folder,
+        closing(connect(memory=default_memory() // 2, threads=os.cpu_count() or 1, folder=folder)) as engine,
+    ):
+        return keys_of(LineRows(files), engine, limit=rows)
+
+
+def _absent(wanted: str, columns: Mapping[str, str], hint: str) -> Problem:
+    """Return the problem of a column that is not there."""
+    near = get_close_matches(wanted, columns, n=1)
+    guess = f"Did you mean {shown(near[0])}? " if near else ""
+    return Problem(fact=f"the data have no column {shown(wanted)}", hint=guess + hint)
+
+
+def _look(attribute: Attribute, columns: Mapping[str, str]) -> Look:
+    """Return an attribute's look, without numbers, or its problem."""
+    name = found(attribute.column, columns)
+    if name is None:
+        hint = "Write the data's name as `column` of the attribute, or rename it in a query."
+        problem = _absent(attribute.column, columns, hint)
+        return Look(attribute=attribute, column_type="", problem=problem)
+    try:
+        read_sql(attribute, name_sql(name), columns[name])
+    except BadData as error:
+        problem = Problem(fact=error.fact, hint=error.hint)
+        return Look(attribute=attribute, column_type=type_text(columns[name]), problem=problem)
+    return Look(attribute=attribute, column_type=type_text(columns[name]))
+
+
+def _amount_look(measure: Measure, column: str, columns: Mapping[str, str]) -> Look:
+    """Return the look of amounts: they are read, dropped and clamped as an attribute of integers would be."""
+    low, high = measure.clamp or (0, _LARGEST_INTEGER)  # beyond the largest count they are cut to it
+    outside: Rule = "drop" if measure.clamp is None else "clamp"
+    look = _look(
+        Attribute(name="amount", column=column, values=Integers(low=low, high=high), outside=outside), columns
+    )
+    name = found(column, columns)
+    if name is None:
+        return replace(look, problem=_absent(column, columns, _RENAME))
+    problem = amount_problem(measure, column, columns[name])
+    return replace(look, problem=None if problem is None else Problem(fact=problem[0], hint=problem[1]))
+
+
+def _unit_look(unit: Unit, columns: Mapping[str, str]) -> UnitLook:
+    """Return the look of units, without numbers, or its problem."""
+    name = found(unit.column, columns)
+    if name is None:
+        return UnitLook(unit=unit, column_type="", problem=_absent(unit.column, columns, _RENAME))
+    problem = None
+    try:
+        unit_sql(unit.column, name_sql(name), columns[name])
+    except BadData as error:
+        problem = Problem(fact=error.fact, hint=error.hint)
+    return UnitLook(unit=unit, column_type=type_text(columns[name]), problem=problem)
+
+
+class _Counted(NamedTuple):
+    """Looks with their numbers, the rows that were read, and those that no rule drops."""
+
+    looks: list[Look]
+    unit: UnitLook | None
+    read: int
+    kept: int
+
+
+def _counted(rows: Rows, looks: Sequence[Look], unit: UnitLook | None) -> _Counted:
+    """Count the fates of all rows at the columns that fit, in one query."""
+    fitting = [look for look in looks if look.problem is None]
+    # Which rows of a unit are beyond its bound depends on those that are dropped: all columns must fit.
+    bound = unit.unit if unit is not None and not unit.problem and len(fitting) == len(looks) else None
+    sql, flags = rows.sql, ["TRUE"]
+    dropped = ["FALSE"] if bound is None else ["unit IS NULL"]
+    if fitting:
+        # Two looks may share a name, if one is that of the amounts.
+        numbered = tuple(replace(look.attribute, name=f"a{i}") for i, look in enumerate(fitting))
+        coded = coding(rows.sql, rows.columns, Domain(attributes=numbered), Measure(unit=bound))
+        for name, table in coded.tables.items():
+            rows.connection.register(name, table)
+        sql = coded.sql
+        for i, (attribute, place) in enumerate(zip(numbered, coded.places, strict=True)):
+            flags += [f"missing{i}", f"r{i} IS NULL AND NOT missing{i}"]
+            flags += [f"r{i} IS NOT NULL AND {outside}" for outside in (place.below, place.above)]
+            dropped.append(f"({code_sql(attribute, i, place)}) IS NULL")
+    flags.append(f"NOT ({' OR '.join(dropped)})")
+
+    unit_sql, grouped = ("", "") if bound is None else ("unit, ", " GROUP BY unit")
+    counts = ", ".join(f"count(*) FILTER (WHERE {flag}) AS f{i}" for i, flag in enumerate(flags))
+    sums = [f"coalesce(sum(f{i}), 0)" for i in range(len(flags))]
+    if bound is not None:
+        kept_rows = f"f{len(flags) - 1}"
+        sums += [
+            "coalesce(sum(f0) FILTER (WHERE unit IS NULL), 0)",
+            f"count(*) FILTER (WHERE {kept_rows} > 0)",
+            f"count(*) FILTER (WHERE {kept_rows} > {bound.max_rows})",
+            f"coalesce(sum(greatest({kept_rows} - {bound.max_rows}, 0)), 0)",
+        ]
+    sql = f"SELECT {', '.join(sums)} FROM (SELECT {unit_sql}{counts} FROM ({sql}) AS rows{grouped}) AS units"
+    numbers = iter(fetched(sql, rows.connection)[0])
+
+    read = next(numbers)
+    done = []
+    for look in looks:
+        if look.problem is None:
+            missing, unreadable, below, above = (next(numbers) for _ in range(4))
+            inside = read - missing - unreadable - below - above
+            fates = {"missing": missing, "unreadable": unreadable, "below": below, "above": above}
+            look = replace(look, inside=inside, **fates)
+        done.append(look)
+    kept = next(numbers)
+    if unit is not None and bound is not None:
+        names = ("missing", "units", "above_bound", "rows_beyond")
+        unit = replace(unit, **dict(zip(names, numbers, strict=True)))
+    return _Counted(done, unit, read, kept)

@@ -1,0 +1,174 @@
+"""From opened rows to the keys of their cells: SQL, and the stream of what it yields.
+
+Promise: each row gives the key of its cell and what it adds there. Rows that a rule drops do not come; a rule
+that stops the count raises. Where a unit is bounded, which of its rows stay follows from them alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from hushtable.domain.columns import as_numbers
+from hushtable.domain.domain import Domain
+from hushtable.domain.measure import Measure, Unit
+from hushtable.engines.local.rows import Rows as Opened
+from hushtable.engines.sliced.coding import broken_rules, coding, keys_sql
+from hushtable.engines.sliced.engine import fetched, quiet_rows
+from hushtable.engines.sliced.naming import found
+from hushtable.engines.sliced.quoting import name_sql
+from hushtable.engines.sliced.reading import form_of
+from hushtable.engines.sliced.runs import Rows
+from hushtable.errors import BadRows
+from hushtable.noise import BitSource
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
+
+_SAMPLE = 1 << 17  # rows that are looked at to tell whether most of them repeat
+
+
+class Tally(NamedTuple):
+    """How many rows were counted, and how many a rule of the domain dropped. Private: they are true."""
+
+    counted: int = 0
+    dropped: int = 0
+
+    def __repr__(self) -> str:
+        return "Tally(<private>)"
+
+
+class Keyed(NamedTuple):
+    """SQL for the keys of rows, with its columns: words, then `amount` and `broken` where there are.
+
+    `amount` is what a row adds, 1 if it is absent. Rows that are dropped have a NULL. Where equal rows are
+    `grouped`, it is how many there are.
+    """
+
+    sql: str
+    columns: list[str]
+    grouped: bool = False
+
+    def bounded(self, unit: Unit, *, salt: str) -> Keyed:
+        """Return the rows with at most `max_rows` of each `unit`, at random but for its own rows alone.
+
+        Equal rows of a unit are numbered, and each is ranked by a hash of itself and its number, under a salt
+        drawn for this count. Equal rows are alike, so how they come to be numbered does not change what is
+        counted: it is the same in whatever order rows are read, and whatever other units do.
+        """
+        kept = ", ".join(self.columns)
+        dropped = " OR ".join(f"{column} IS NULL" for column in [*self.columns, "unit"])
+        marked = f"SELECT *, {dropped} AS dropped FROM ({self.sql}) AS keyed"
+        copy = f"row_number() OVER (PARTITION BY unit, dropped, {kept})"
+        numbered = f"SELECT {kept}, unit, dropped, {copy} AS copy FROM ({marked}) AS marked"
+        # DuckDB's own `hash` of several columns is too regular: a rare row of a unit would be kept too often.
+        order = f"md5_number(concat_ws('/', '{salt}', unit, {kept}, copy)), {kept}, copy"
+        place = f"row_number() OVER (PARTITION BY unit, dropped ORDER BY {order})"
+        ranked = f"SELECT {kept}, unit, dropped, {place} AS place FROM ({numbered}) AS numbered"
+        # Rows that are dropped come out with a NULL, so that it is known that there were any.
+        first = f"CASE WHEN unit IS NOT NULL THEN {self.columns[0]} END AS {self.columns[0]}"
+        chosen = ", ".join([first, *self.columns[1:]])
+        return Keyed(
+            f"SELECT {chosen} FROM ({ranked}) AS ranked WHERE dropped OR place <= {unit.max_rows}",
+            self.columns,
+        )
+
+    def batches(
+        self, connection: duckdb.DuckDBPyConnection, rows: int, further: str = ""
+    ) -> Generator[pa.RecordBatch, None, None]:
+        """Yield the columns, and further ones, in batches of so many rows, with errors replaced."""
+        sql = f"SELECT {', '.join(self.columns)}{further} FROM ({self.sql}) AS keyed"
+        return quiet_rows(lambda: connection.sql(sql).to_arrow_reader(rows), connection)
+
+
+def drawn_salt(entropy: BitSource) -> str:
+    """Draw what the choice of a unit's rows depends on."""
+    return entropy.words(2).tobytes().hex()
+
+
+def keyed_rows(rows: Opened, domain: Domain, measure: Measure) -> Keyed:
+    """Return the keys of all rows, with the column `unit` beside them where the measure has one.
+
+    Where most rows repeat others, equal ones are taken together first: as they come, or else by their keys.
+    """
+    source, types, grouped = rows.sql, rows.columns, False
+    may_group = rows.rereadable and measure == Measure()
+    if may_group:
+        wanted = dict.fromkeys(found(attribute.column, types) for attribute in domain.attributes)
+        # Text may have a collation under which different values are equal, so it is not grouped as it comes.
+        read = [name_sql(name) for name in wanted if name is not None and form_of(types[name]) != "text"]
+        if len(read) == len(wanted) and _mostly_repeats(source, read, rows.connection):
+            together = "rows taken together"
+            while found(together, types) is not None:
+                together += "_"
+            kept = ", ".join(read)
+            what = f"count(*) AS {name_sql(together)}"
+            source = f"SELECT {kept}, {what} FROM (\n{source}\n) AS rows GROUP BY ALL"
+            types = {**types, together: "BIGINT"}
+            measure, may_group, grouped = Measure(count_column=together), False, True
+    coded = coding(source, types, domain, measure, named=rows.named)
+    for name, table in coded.tables.items():
+        rows.connection.register(name, table)
+    sql = keys_sql(coded, domain)
+    columns = [f"k{word}" for word in range(len(domain.space.bounds))]
+    if measure.amount_column is not None:
+        columns.append("amount")
+    if broken_rules(domain):
+        columns.append("broken")
+    if may_group and _mostly_repeats(sql, columns, rows.connection):
+        sql = f"SELECT {', '.join(columns)}, count(*) AS amount FROM ({sql}) AS keyed GROUP BY ALL"
+        columns.append("amount")
+        grouped = True
+    return Keyed(sql, columns, grouped)
+
+
+def _mostly_repeats(sql: str, columns: list[str], connection: duckdb.DuckDBPyConnection) -> bool:
+    """Return whether rows share cells so much that grouping should come before sorting: a matter of time."""
+    kept = ", ".join(columns)
+    some = f"SELECT {kept} FROM (\n{sql}\n) AS keyed LIMIT {_SAMPLE}"
+    sampled = f"SELECT count(*), count(DISTINCT hash({kept})) FROM ({some}) AS first_rows"
+    rows, distinct = fetched(sampled, connection)[0]
+    return bool(rows == _SAMPLE and distinct < 0.75 * rows)
+
+
+class KeyReader:
+    """Batches of the engine as keys and amounts; keeps a tally of rows."""
+
+    def __init__(
+        self,
+        words: int,
+        rules: Sequence[BadRows] = (),
+        heard: Callable[[], None] = lambda: None,
+        *,
+        grouped: bool = False,
+    ) -> None:
+        self._words, self._rules, self._heard, self._grouped = words, rules, heard, grouped
+        self.tally = Tally()
+
+    def kept(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield the batches, without the rows that are dropped."""
+        for batch in batches:
+            self._heard()
+            if self._rules:
+                broken = int(as_numbers(batch.column("broken")).max(initial=0))
+                if broken:
+                    raise self._rules[broken - 1]
+            counted = batch.drop_null() if any(column.null_count for column in batch.columns) else batch
+            read, kept = self._rows(batch), self._rows(counted)
+            self.tally = Tally(self.tally.counted + kept, self.tally.dropped + read - kept)
+            if counted.num_rows:
+                yield counted
+
+    def _rows(self, batch: pa.RecordBatch) -> int:
+        """Return how many rows a batch stands for."""
+        return int(as_numbers(batch.column("amount")).sum()) if self._grouped else batch.num_rows
+
+    def rows(self, batch: pa.RecordBatch) -> Rows:
+        """Return the keys and amounts of a batch."""
+        words = [as_numbers(batch.column(word)).view(np.uint64) for word in range(self._words)]
+        keys = words[0][np.newaxis] if self._words == 1 else np.stack(words)
+        weighted = "amount" in batch.schema.names
+        return Rows(keys, as_numbers(batch.column("amount")) if weighted else None)

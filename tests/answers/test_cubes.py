@@ -1,0 +1,410 @@
+"""Answers from a data cube: those of one of its marginals, released alone, and of the best one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from itertools import combinations
+from math import exp
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import hushtable as ht
+from hushtable.conditions.formulas import Formula
+from hushtable.conditions.selection import Selection
+from hushtable.domain.attributes import Attribute, Categories, Integers
+from hushtable.domain.measure import Measure
+from hushtable.release.terms import Part, Terms
+from tests.answers.enumerated import all_codes, cells_where, group_counts, in_columns
+from tests.conditions.test_selection import SMALL, formulas, is_true
+from tests.release.examples import cube_terms, rows, write
+
+DOMAIN = ht.Domain(
+    attributes=(
+        Attribute(name="home", values=Integers(low=0, high=7)),
+        Attribute(name="sex", values=Categories(values=("f", "m"))),
+        Attribute(name="work", values=Integers(low=0, high=4)),
+    )
+)
+WHOLE = Part(method=ht.Everything(), rule="whole-1")
+FILTERED = Part(method=ht.Filter(cutoff=9), rule=None, cutoff=9.0)
+SAMPLED = Part(method=ht.FilterPriority(cutoff=5, size=1000), rule=None, cutoff=5.0, threshold=14.5)
+POSITIVE = Part(method=ht.Everything(nonnegative=True), rule=None)
+PRIORITY = Part(method=ht.Priority(size=1000), rule=None, threshold=14.5)
+
+ALL = ht.Marginals("all-1", "all-2", "all-3")
+PAIRS = ht.Marginals(["home"], ["work"], ["home", "work"], weights=[1, 2, 3])
+CUBES: dict[str, Terms] = {
+    "whole": cube_terms(ALL, DOMAIN, [WHOLE] * 7, epsilon=Fraction(3)),
+    "weighted": cube_terms(PAIRS, DOMAIN, [WHOLE] * 3, epsilon=Fraction(3)),
+    "mixed": cube_terms(
+        ALL,
+        DOMAIN,
+        [WHOLE, FILTERED, WHOLE, SAMPLED, FILTERED, PRIORITY, SAMPLED],
+        epsilon=Fraction(6),
+        total=700,
+    ),
+    "without a total": cube_terms(
+        ALL,
+        DOMAIN,
+        [FILTERED, WHOLE, POSITIVE, WHOLE, SAMPLED, FILTERED, PRIORITY],
+        epsilon=Fraction(6),
+        total_epsilon=Fraction(0),
+        total=None,
+    ),
+    "sums": cube_terms(
+        PAIRS,
+        DOMAIN,
+        [POSITIVE, FILTERED, WHOLE],
+        epsilon=Fraction(6),
+        measure=Measure(sum_column="home", clamp=(-2, 3)),
+    ),
+}
+
+
+def counts_of(part: Part, number: int, seed: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+    counts = np.random.default_rng(seed).integers(-12, 60, number)
+    return np.maximum(counts, 0) if part is POSITIVE else counts
+
+
+def opened(folder: Path, made: Terms, seed: int = 1) -> tuple[ht.Release, list[ht.Release]]:
+    """A cube with some rows that its parts allow, and each of its marginals as a release of its own."""
+    cube: Any = made.nodes
+    codes, counts, flat = [], [], []
+    for number, (marginal, part) in enumerate(zip(cube.marginals, made.parts, strict=True)):
+        own = all_codes(marginal.domain)
+        found = counts_of(part, len(own), seed + number)
+        if part not in (WHOLE, POSITIVE):
+            kept = (np.abs(found) >= (part.cutoff or 1)) & (np.arange(len(own)) % 3 > 0)
+            own, found = own[kept], found[kept]
+        terms = made.part(number)
+        write(folder / f"{number}.parquet", terms, rows(terms, own, found), overwrite=True)
+        flat.append(ht.open(folder / f"{number}.parquet"))
+        codes.append(cube.codes(number, own))
+        counts.append(found)
+    whole = rows(made, np.concatenate(codes), np.concatenate(counts))
+    write(folder / "cube.parquet", made, whole, overwrite=True)
+    return ht.open(folder / "cube.parquet"), flat
+
+
+Known: TypeAlias = dict[str, tuple[ht.Release, list[ht.Release]]]
+
+
+@pytest.fixture(scope="module")
+def known(tmp_path_factory: pytest.TempPathFactory) -> Known:
+    return {name: opened(tmp_path_factory.mktemp("cube"), made) for name, made in CUBES.items()}
+
+
+def able(release: ht.Release, condition: str, names: list[str]) -> list[int]:
+    """The marginals that can answer, by listing all cells of the domain."""
+    inside = np.zeros(DOMAIN.shape, dtype=np.bool_)
+    inside[tuple(cells_where(DOMAIN, condition).T)] = True
+    matter = {
+        name for place, name in enumerate(DOMAIN.names) if (inside != inside.take([0], axis=place)).any()
+    }
+    wanted = {*matter, *names} if inside.any() else set(names)
+    cube: Any = release.terms.nodes
+    return [number for number, each in enumerate(cube.marginals) if wanted <= set(each.domain.names)]
+
+
+def restated(condition: str) -> str:
+    """The condition on a marginal alone, which may lack attributes that are named but do not matter."""
+    return "TRUE" if condition == ALWAYS else condition
+
+
+ALWAYS = "home >= 0 OR sex = 'f'"
+CONDITIONS = [
+    "TRUE",
+    ALWAYS,
+    "home = 3",
+    "home BETWEEN 2 AND 5",
+    "sex = 'm'",
+    "work IN (0, 3)",
+    "home < 3 AND sex = 'f'",
+    "home < 3 OR sex = 'f'",
+    "home = 3 OR work = 4",
+    "(home < 3 OR work > 2) AND NOT work = 4",
+    "home = 1 AND sex = 'f' AND work = 2",
+]
+
+
+@pytest.mark.parametrize("condition", CONDITIONS)
+@pytest.mark.parametrize("name", CUBES)
+def test_a_total_is_that_of_the_best_marginal_alone(name: str, condition: str, known: Known) -> None:
+    release, flat = known[name]
+    numbers = able(release, condition, [])
+    if not numbers:
+        with pytest.raises(ht.BadQuery, match="no marginal of this release has"):
+            release.total(condition)
+        return
+    cube: Any = release.terms.nodes
+    for corrected in (None, False):
+        found = release.total(condition, corrected=corrected)
+        ranks = {each: rank(flat[each], restated(condition), corrected) for each in numbers}
+        number = min(numbers, key=lambda each: (ranks[each], each))
+        everyone = condition in ("TRUE", ALWAYS)
+        rate = release.terms.total_rate
+        if everyone and rate is not None and corrected is None and variance(rate) < ranks[number][1]:
+            assert found.value == release.noisy_total
+            assert found.note == "the noisy total; the interval holds for the true answer"
+            continue
+        alone = flat[number].total(restated(condition), corrected=corrected)
+        label = cube.marginals[number].label
+        assert found == replace(alone, note=f"from the marginal of {label}: {alone.note}")
+
+
+def variance(rate: Fraction) -> float:
+    return 2 * exp(-rate) / (1 - exp(-rate)) ** 2
+
+
+def rank(release: ht.Release, condition: str, corrected: bool | None) -> tuple[int, float]:
+    """What the kind of its interval is worth, and the noise to expect: public facts alone."""
+    terms = release.terms
+    kind = 2 if is_bare(release, corrected) else 1 if is_biased(release) else 0
+    size, cells = getattr(terms.method, "size", None), terms.domain.cells_total
+    sampled = max(1.0, cells / size) if size else 1.0
+    return kind, len(cells_where(terms.domain, condition)) * variance(terms.rate) * sampled
+
+
+def is_biased(release: ht.Release) -> bool:
+    """Whether the filter, or one side, leaves out something."""
+    terms = release.terms
+    one_sided = getattr(terms.method, "nonnegative", False) or not getattr(terms.method, "two_sided", True)
+    return one_sided or (terms.cutoff or 0) > 1
+
+
+def is_bare(release: ht.Release, corrected: bool | None) -> bool:
+    """Whether an interval is about the filtered table only, as the page on answers says it."""
+    terms = release.terms
+    one_sided = getattr(terms.method, "nonnegative", False) or not getattr(terms.method, "two_sided", True)
+    negative = terms.measure.clamp is not None and terms.measure.clamp[0] < 0
+    hidden = corrected is False or terms.total is None or (negative and one_sided)
+    return is_biased(release) and hidden
+
+
+@pytest.mark.parametrize("name", CUBES)
+def test_which_marginal_answers_does_not_follow_from_rows(
+    name: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """A sample that missed what was asked for has a small error and a small sum: it must not win by that."""
+    folders = (tmp_path_factory.mktemp("cube") for _ in range(3))
+    releases = [opened(folder, CUBES[name], 20 * seed)[0] for seed, folder in enumerate(folders)]
+    for condition in CONDITIONS:
+        if able(releases[0], condition, []):
+            notes = {release.total(condition, corrected=False).note.partition(":")[0] for release in releases}
+            assert len(notes) == 1
+
+
+BY = [
+    (["sex"], None),
+    (["home"], "sex = 'f'"),
+    (["work", "home"], None),
+    (["home", "work"], "home < 3 OR work > 2"),
+    (["sex", "work"], "sex = 'f'"),
+]
+
+
+@pytest.mark.parametrize(("names", "where"), BY, ids=str)
+@pytest.mark.parametrize("options", [{}, {"simultaneous": True}, {"top": 3}, {"confidence": 0.5}], ids=str)
+@pytest.mark.parametrize("name", CUBES)
+def test_groups_are_those_of_the_best_marginal_alone(
+    name: str, options: dict[str, Any], names: list[str], where: str | None, known: Known
+) -> None:
+    release, flat = known[name]
+    numbers = able(release, where or "TRUE", names)
+    if not numbers:
+        with pytest.raises(ht.BadQuery, match="no marginal of this release has"):
+            release.by(names, where=where, **options)
+        return
+    found = release.by(names, where=where, **options)
+    cube: Any = release.terms.nodes
+    number = min(numbers, key=lambda each: (rank(flat[each], where or "TRUE", None), each))
+    alone = flat[number].by(names, where=where, **options)
+
+    assert found.to_pylist() == alone.to_pylist()
+    said, told = (table.schema.metadata for table in (found, alone))
+    label = cube.marginals[number].label
+    assert said[b"note"].decode() == f"from the marginal of {label}: {told[b'note'].decode()}"
+    assert said[b"groups"] == told[b"groups"]
+
+
+@pytest.mark.parametrize("name", ["whole", "mixed", "without a total"])
+def test_a_cell_needs_a_marginal_of_all_attributes(name: str, known: Known) -> None:
+    release, flat = known[name]
+    for home in range(8):
+        found = release.at(home=home, sex="f", work=2)
+        alone = flat[6].at(home=home, sex="f", work=2)
+        assert found == replace(alone, note=f"from the marginal of home, sex, work: {alone.note}")
+    with pytest.raises(
+        ht.BadQuery, match="a cell has a value of every attribute, and none is given for 'work'"
+    ):
+        release.at(home=1, sex="f")
+
+
+def test_a_cube_without_that_marginal_has_no_cells(known: Known) -> None:
+    release, _ = known["weighted"]
+
+    with pytest.raises(ht.BadQuery) as caught:
+        release.at(home=1, sex="f", work=2)
+    assert str(caught.value) == (
+        "no marginal of this release has 'home', 'sex', 'work' together.\n"
+        "Ask about the attributes of one of (home), (work), (home, work)."
+    )
+
+
+def test_a_question_that_no_marginal_fits_lists_them(known: Known) -> None:
+    release, _ = known["weighted"]
+    asked: list[Any] = [
+        lambda: release.total(sex="f"),
+        lambda: release.total("home = 1 AND sex = 'f'"),
+        lambda: release.total({"home": 1, "sex": "f"}),
+        lambda: release.by("sex"),
+        lambda: release.by("home", where="sex = 'f'"),
+        lambda: release.plot("sex"),
+    ]
+    for ask in asked:
+        with pytest.raises(ht.BadQuery, match=r"one of \(home\), \(work\), \(home, work\)\."):
+            ask()
+
+
+def test_many_marginals_are_listed_in_part(tmp_path: Path) -> None:
+    domain = ht.Domain(
+        attributes=tuple(Attribute(name=f"a{n}", values=Integers(low=0, high=1)) for n in range(40))
+    )
+    release, _ = opened(tmp_path, cube_terms(ht.Marginals("all-1"), domain, [WHOLE] * 40))
+
+    with pytest.raises(ht.BadQuery, match=r"of \(a0\), \(a1\), .*, \(a11\), 28 more\."):
+        release.total(a0=0, a1=1)
+
+
+def test_the_marginal_with_less_noise_answers(known: Known) -> None:
+    """All of `sex` has the noise of two cells; `home` that of one, and all pairs with it of five or two."""
+    release, _ = known["whole"]
+    assert release.total().note.startswith("from the marginal of sex: ")
+    assert release.total(home=3).note.startswith("from the marginal of home: ")
+    assert release.total(home=3, sex="f").note.startswith("from the marginal of home, sex: ")
+
+    weighted, _ = known["weighted"]
+    # Variances go with 1/share^2: of `home` that of one cell by 1, or of its five pairs by 1/9.
+    assert weighted.total().note.startswith("from the marginal of work: ")
+    assert weighted.total(home=3).note.startswith("from the marginal of home, work: ")
+
+
+def test_an_interval_that_holds_goes_before_a_smaller_one_that_does_not(tmp_path: Path) -> None:
+    """Without a total, a filtered marginal of much weight has little error, but its filter is left out."""
+    made = cube_terms(
+        ht.Marginals(["home"], ["home", "work"], weights=[100, 1]),
+        DOMAIN,
+        [FILTERED, WHOLE],
+        epsilon=Fraction(6),
+        total_epsilon=Fraction(0),
+        total=None,
+    )
+    release, flat = opened(tmp_path, made)
+
+    bare, whole = flat[0].total(home=4), flat[1].total(home=4)
+    assert bare.standard_error < whole.standard_error
+    assert release.total(home=4).note.startswith("from the marginal of home, work: unbiased")
+    assert release.by("home").schema.metadata[b"note"].startswith(b"from the marginal of home, work: ")
+
+
+def test_a_correction_is_asked_of_those_that_have_one(known: Known) -> None:
+    # Sums may be negative: of the marginal of `home`, which shows counts above 0 alone, none can be made.
+    release, flat = known["sums"]
+    with pytest.raises(ht.BadQuery, match="counts above 0 alone"):
+        flat[0].total(home=3, corrected=True)
+    assert release.total(home=3, corrected=True).note.startswith("from the marginal of home, work: ")
+
+    bare, _ = known["without a total"]
+    with pytest.raises(ht.BadQuery, match="this release has no noisy total"):
+        bare.total(home=3, corrected=True)
+    with pytest.raises(ht.BadQuery, match="corrected=3 is no choice"):
+        bare.total(home=3, corrected=3)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", CUBES)
+@pytest.mark.parametrize(
+    "condition", ["FALSE", "home = 3 AND home = 4", "home < 0", "home = 1 AND home = 2 AND sex = 'f'"]
+)
+def test_no_cells_hold_nothing(condition: str, name: str, known: Known) -> None:
+    release, _ = known[name]
+    found = release.total(condition)
+
+    assert (found.value, found.low, found.high) == (0, 0, 0)
+    assert release.by("home", where=condition).num_rows == 0
+    assert release.by("home", where=condition, top=2).num_rows == 0
+    assert release.by(["home", "work"], where=condition, simultaneous=True).num_rows == 0
+
+
+def test_a_cube_without_rows(tmp_path: Path) -> None:
+    made = CUBES["mixed"]
+    none = np.empty((0, 4), dtype=np.int64)
+    write(tmp_path / "x.parquet", made, rows(made, none, np.empty(0, dtype=np.int64)))
+    release = ht.open(tmp_path / "x.parquet")
+
+    assert np.isfinite(release.total(home=3).standard_error)
+    assert release.by("sex").num_rows == 2
+
+
+def test_a_picture_of_a_cube(known: Known, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    release, _ = known["mixed"]
+    release.plot("sex", output=tmp_path / "bars.png")
+    release.plot(["home", "work"], output=tmp_path / "heat.svg")
+    release.plot("home", top=3, simultaneous=True, where="sex = 'f'", output=tmp_path / "top.pdf")
+
+    assert all((tmp_path / name).stat().st_size > 1000 for name in ("bars.png", "heat.svg", "top.pdf"))
+
+
+def test_sql_reads_the_rows_as_published(known: Known) -> None:
+    release, flat = known["whole"]
+    table = release.sql("SELECT marginal, sum(weight) AS w FROM release GROUP BY marginal")
+    found = {row["marginal"]: row["w"] for row in table.to_pylist()}
+    cube: Any = release.terms.nodes
+
+    assert found == {
+        each.label: pytest.approx(alone.weights.sum())
+        for each, alone in zip(cube.marginals, flat, strict=True)
+    }
+
+
+# The same condition on fewer attributes.
+
+
+@given(formulas(SMALL), st.data())
+def test_a_selection_within_a_marginal(formula: Formula, data: st.DataObject) -> None:
+    truth = np.array([is_true(formula, cell) for cell in all_codes(SMALL).tolist()]).reshape(SMALL.shape)
+    matter = {place for place in range(4) if np.any(truth != truth.take([0], axis=place))}
+    sets = [
+        each
+        for size in range(1, 5)
+        for each in combinations(range(4), size)
+        if matter <= set(each) or not truth.any()
+    ]
+    places = data.draw(st.sampled_from(sets))
+    own = SMALL.of(places)
+    # The other attributes do not matter, so any of their codes tells.
+    inside = truth[tuple(slice(None) if place in places else 0 for place in range(4))].ravel()
+    codes = all_codes(own)
+    kept = np.array(sorted(data.draw(st.sets(st.integers(0, len(codes) - 1)))), dtype=np.intp)
+    whole = Selection(SMALL, formula)
+    before = (whole.attributes, whole.cells)
+
+    moved = whole.within(own, places)
+
+    assert moved.domain == own
+    assert moved.cells == inside.sum()
+    if truth.any():
+        assert moved.attributes == tuple(places.index(place) for place in sorted(matter))
+    found = np.arange(len(kept))[moved.rows(in_columns(own, codes[kept]))]
+    assert found.tolist() == np.flatnonzero(inside[kept]).tolist()
+    for some in (range(1), range(len(places))):
+        assert moved.cells_of_groups(some).tolist() == group_counts(own, codes[inside], some)
+    # The first selection is as it was.
+    assert (whole.attributes, whole.cells) == before
+    assert whole.cells == truth.sum()
