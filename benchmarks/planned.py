@@ -22,7 +22,7 @@ from hushtable.methods.settings import Method
 from hushtable.noise import KeyStream, two_sided_geometric
 from hushtable.planning.plan import Plan
 from hushtable.planning.sketches import SketchErrors
-from hushtable.structures.cubes import CubeSpace, cube_space
+from hushtable.structures.marginals import CubeSpace, cube_space
 from hushtable.summaries.cubes import draw_marginals
 from hushtable.summaries.summarize import draw_summary
 from hushtable.summaries.summary import Summary

@@ -31,9 +31,8 @@ from hushtable.planning.merging import Merging
 from hushtable.planning.plan import set_sizes
 from hushtable.planning.predictions import Predictor, Setting
 from hushtable.planning.trees import predict_tree
-from hushtable.publishing.choices import name_of
 from hushtable.structures.fitting import fitted
-from hushtable.structures.nodes import PrunedSpace
+from hushtable.structures.pruned import PrunedSpace
 
 _SIZES = (100, 1000, 10_000, 100_000, 500_000)
 _CUTOFFS = (1, 2, 3, 4, 5, 6, 8, 10, 14, 20, 28, 40, 56, 80, 110, 150, 220, 320)
@@ -262,7 +261,7 @@ def _measured(say: Say, table: Table, epsilon: Fraction, method: Method) -> floa
 
 def _short(method: Method) -> str:
     cutoff = getattr(method, "cutoff", None)
-    return name_of(method) if cutoff is None else f"from {float(cutoff):g}"
+    return method.name if cutoff is None else f"from {float(cutoff):g}"
 
 
 def merged(say: Say) -> Sheet:

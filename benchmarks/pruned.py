@@ -16,8 +16,9 @@ import hushtable as ht
 from hushtable.noise import KeyStream
 from hushtable.structures.branching import BranchingTree
 from hushtable.structures.fitting import Estimates, Fit, Given, Level, fitted
-from hushtable.structures.nodes import PrunedSpace, nodes_over
+from hushtable.structures.pruned import PrunedSpace
 from hushtable.summaries.summarize import draw_summary
+from tests.harness.nodes import nodes_over
 
 Array = NDArray[np.float64]
 _LINKS = "above", "below"

@@ -27,7 +27,6 @@ from benchmarks.timing import best
 from benchmarks.worker import fresh
 from hushtable.methods.tuning import auto_cutoff
 from hushtable.noise import KeyStream, Replay
-from hushtable.publishing.choices import name_of
 from hushtable.structures.trees import DyadicTree, HaarTree
 
 Array = NDArray[np.float64]
@@ -68,7 +67,7 @@ class Arm(NamedTuple):
         """What a sheet calls the summary."""
         consistent = isinstance(self.structure, ht.Dyadic) and self.structure.consistent
         one_sided = not getattr(self.method, "two_sided", True)
-        return f"{name_of(self.method)}{', consistent' if consistent else ', one-sided' * one_sided}"
+        return f"{self.method.name}{', consistent' if consistent else ', one-sided' * one_sided}"
 
 
 def arms() -> Iterator[Arm]:

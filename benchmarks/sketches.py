@@ -21,7 +21,7 @@ from benchmarks.timing import best
 from hushtable.domain.keys import Keys, KeySpace
 from hushtable.methods.settings import Method
 from hushtable.noise import KeyStream, two_sided_geometric
-from hushtable.structures.sketches import SketchSpace
+from hushtable.structures.sketch import SketchSpace
 from hushtable.summaries.summary import Summary
 
 Array = NDArray[np.float64]

@@ -41,7 +41,7 @@ from hushtable.answers.pruned.coverage import LineCoverage
 from hushtable.answers.pruned.walking import walked
 from hushtable.noise import KeyStream
 from hushtable.structures.fitting import Level, fitted
-from hushtable.structures.nodes import PrunedSpace
+from hushtable.structures.pruned import PrunedSpace
 
 Array = NDArray[np.float64]
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hushtable.methods.settings import Method
-    from hushtable.structures.settings import Structure
+    from hushtable.structures.structure import Structure
 
 Numbers = dict[str, float]
 _EPSILON = "0.1"

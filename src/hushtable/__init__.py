@@ -54,7 +54,12 @@ if TYPE_CHECKING:
     from hushtable.planning.plan import Plan, plan
     from hushtable.planning.profile import Profile
     from hushtable.publishing.publish import publish
-    from hushtable.structures.settings import CountSketch, Dyadic, Haar, Marginals, ProductDyadic, Tree
+    from hushtable.structures.dyadic import Dyadic
+    from hushtable.structures.haar import Haar
+    from hushtable.structures.marginals import Marginals
+    from hushtable.structures.product_dyadic import ProductDyadic
+    from hushtable.structures.pruned import Tree
+    from hushtable.structures.sketch import CountSketch
     from hushtable.summaries.summarize import summarize
     from hushtable.summaries.summary import Summary
     from hushtable.table.sparse import SparseTable
@@ -119,26 +124,26 @@ __all__ = [
 
 # Loaded on first use, so that `import hushtable` stays as quick as a look at the errors.
 _HOMES = {
-    "CountSketch": "hushtable.structures.settings",
+    "CountSketch": "hushtable.structures.sketch",
     "Domain": "hushtable.domain.domain",
-    "Dyadic": "hushtable.structures.settings",
+    "Dyadic": "hushtable.structures.dyadic",
     "Estimate": "hushtable.answers.estimation.estimate",
     "Everything": "hushtable.methods.settings",
     "Filter": "hushtable.methods.settings",
     "FilterPriority": "hushtable.methods.settings",
     "FilterThreshold": "hushtable.methods.settings",
-    "Haar": "hushtable.structures.settings",
+    "Haar": "hushtable.structures.haar",
     "Ledger": "hushtable.ledger.ledger",
-    "Marginals": "hushtable.structures.settings",
+    "Marginals": "hushtable.structures.marginals",
     "Plan": "hushtable.planning.plan",
     "Priority": "hushtable.methods.settings",
-    "ProductDyadic": "hushtable.structures.settings",
+    "ProductDyadic": "hushtable.structures.product_dyadic",
     "Profile": "hushtable.planning.profile",
     "Release": "hushtable.answers.release",
     "SparseTable": "hushtable.table.sparse",
     "Summary": "hushtable.summaries.summary",
     "Threshold": "hushtable.methods.settings",
-    "Tree": "hushtable.structures.settings",
+    "Tree": "hushtable.structures.pruned",
     "Unit": "hushtable.domain.measure",
     "between": "hushtable.conditions.conditions",
     "count": "hushtable.engines.counting",

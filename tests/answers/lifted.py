@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from hushtable.domain.domain import Domain
 from hushtable.methods.settings import Everything, FilterPriority, Method, Priority
 from hushtable.release.terms import Terms
-from hushtable.structures.nodes import Axis, NodeSpace, node_space
-from hushtable.structures.settings import Dyadic
-from hushtable.structures.settings import Lifted as Structured
+from hushtable.structures.axes import Axis, AxisSpace
+from hushtable.structures.axes import Ordered as Structured
+from hushtable.structures.dyadic import Dyadic
 from hushtable.structures.trees import DyadicTree, HaarTree
+from tests.harness.nodes import node_space
 from tests.release.examples import tree_terms
 
 
@@ -39,7 +40,7 @@ def matrix(axis: Axis) -> NDArray[np.int64]:
     return inside
 
 
-def true_values(nodes: NodeSpace, counts: NDArray[np.int64]) -> NDArray[np.int64]:
+def true_values(nodes: AxisSpace, counts: NDArray[np.int64]) -> NDArray[np.int64]:
     """The value of each node, in the order of node codes, of a table given cell by cell."""
     places = [place for axis in nodes.axes for place in axis.line.places]
     values = counts.transpose(places).reshape([axis.line.cells for axis in nodes.axes])
@@ -56,7 +57,7 @@ def exactly(structure: Structured, domain: Domain, counts: NDArray[np.int64]) ->
     return Lifted(made, domain, codes.astype(np.int64), true_values(nodes, counts))
 
 
-def passed(nodes: NodeSpace, reached: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def passed(nodes: AxisSpace, reached: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """The nodes that reached the cutoff together with all nodes above them."""
     tree = nodes.axes[0].tree
     assert isinstance(tree, DyadicTree)

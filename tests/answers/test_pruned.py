@@ -29,11 +29,11 @@ from hushtable.structures.addresses import LineAddresses, MortonAddresses
 from hushtable.structures.branching import BranchingTree
 from hushtable.structures.fitting import Fit, fitted
 from hushtable.structures.lines import Line
-from hushtable.structures.nodes import PrunedSpace, node_space
-from hushtable.structures.settings import Tree
+from hushtable.structures.pruned import PrunedSpace, Tree
 from hushtable.summaries.summarize import draw_summary
 from tests.answers.drawn import Draw
 from tests.answers.test_trees import domain_of, most
+from tests.harness.nodes import node_space
 from tests.harness.statistics import draws, replay, tries
 from tests.release.examples import rows, tree_terms, write
 from tests.structures.pruned import Numbers, World, every_cell, pruned

@@ -20,8 +20,7 @@ from hushtable.answers.pruned.answering import PrunedAnswers
 from hushtable.conditions.conditions import selected
 from hushtable.domain.domain import Domain
 from hushtable.methods.settings import Filter
-from hushtable.structures.nodes import PrunedSpace
-from hushtable.structures.settings import Tree
+from hushtable.structures.pruned import PrunedSpace, Tree
 from hushtable.summaries.summarize import draw_summary
 from tests.answers.drawn import Draw
 from tests.answers.test_trees import most

@@ -33,12 +33,15 @@ from hushtable.methods.settings import (
     Threshold,
 )
 from hushtable.release.terms import Terms
+from hushtable.structures.axes import AxisSpace
+from hushtable.structures.axes import Ordered as Structured
+from hushtable.structures.dyadic import Dyadic
+from hushtable.structures.haar import Haar
 from hushtable.structures.lines import Line
-from hushtable.structures.nodes import NodeSpace, node_space
-from hushtable.structures.settings import Dyadic, Haar, ProductDyadic, name_of
-from hushtable.structures.settings import Lifted as Structured
+from hushtable.structures.product_dyadic import ProductDyadic
 from hushtable.structures.trees import DyadicTree
 from tests.answers.lifted import Lifted, exactly, passed, simulated, terms_of, true_values
+from tests.harness.nodes import node_space
 from tests.harness.statistics import ALARM, SEED, draws, tries
 from tests.release.examples import Rows, random_releases, random_tree_terms, rows, write
 
@@ -71,7 +74,7 @@ def table(domain: Domain = TRIPS) -> NDArray[np.int64]:
 
 
 def answering(release: Lifted) -> NodeAnswers:
-    assert isinstance(release.terms.nodes, NodeSpace)
+    assert isinstance(release.terms.nodes, AxisSpace)
     return NodeAnswers(release, release.terms.nodes)
 
 
@@ -210,7 +213,7 @@ def test_the_order_of_attributes_decides_what_is_a_range() -> None:
 @pytest.mark.parametrize("method", [Priority(size=20), Filter(cutoff=25)], ids=["sample", "filter"])
 def test_groups_agree_with_totals(structure: Structured, method: Method, tmp_path: Path) -> None:
     made = terms_of(structure, TRIPS, method, epsilon=Fraction(3))
-    assert isinstance(made.nodes, NodeSpace)
+    assert isinstance(made.nodes, AxisSpace)
     noisy = simulated(made, true_values(made.nodes, table()), np.random.default_rng(2))
     release = opened(tmp_path / "r.parquet", noisy)
 
@@ -416,7 +419,7 @@ def test_the_largest_lines_are_answered(tmp_path: Path) -> None:
     for structure in (Dyadic(), Haar()):
         made = terms_of(structure, domain_of(1 << 60), Filter(cutoff=100))
         release = by_hand(tmp_path / "r.parquet", made, {0: 1000, 1: 600})
-        expected = {"dyadic": 600, "haar": 800}[name_of(structure)]
+        expected = {"dyadic": 600, "haar": 800}[structure.name]
         assert release.total(a=ht.between(0, half)).value == expected
         assert release.total(a=ht.between(12345, half - 98765)).high > 0
 

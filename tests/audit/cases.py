@@ -28,9 +28,9 @@ from hushtable.domain.attributes import Attribute, Integers
 from hushtable.errors import BadChoice
 from hushtable.laws.acceptance import Acceptance
 from hushtable.methods.settings import Method
-from hushtable.release.terms import as_taken, check_together
-from hushtable.structures.cubes import CubeSpace, cube_space
-from hushtable.structures.settings import Cells, Structure, name_of
+from hushtable.structures.cells import Cells
+from hushtable.structures.marginals import CubeSpace, cube_space
+from hushtable.structures.structure import Structure
 from hushtable.summaries import rooted, structured
 from hushtable.summaries import summarize as door
 from hushtable.summaries.cubes import draw_marginals
@@ -76,7 +76,7 @@ class Case:
     @property
     def over(self) -> str:
         """The structure, as a row of the table says it."""
-        own = name_of(self.structure)
+        own = self.structure.name
         if getattr(self.structure, "consistent", False):
             own = "consistent dyadic"
         if isinstance(self.structure, ht.Tree):
@@ -216,7 +216,7 @@ def _fixed_keys(case: Case) -> Iterator[None]:
 def offered(structure: Structure, method: Method) -> str | None:
     """Return why a structure does not take a method, None if it does."""
     try:
-        check_together(structure, as_taken(structure, method))
+        structure.check_method(structure.taken(method))
     except BadChoice as refusal:
         return str(refusal).splitlines()[0].split(". ")[0]
     return None
@@ -382,7 +382,7 @@ def every_case() -> Iterator[Case]:
         for method in METHODS:
             if not reach.only(method):
                 continue
-            taken = as_taken(reach.structure, method)
+            taken = reach.structure.taken(method)
             case = Case(
                 taken,
                 reach.structure,
@@ -409,7 +409,7 @@ def not_offered() -> Iterator[tuple[str, str, str]]:
     for reach in {repr(reach.structure): reach for reach in REACHES}.values():
         refusals: dict[str, list[str]] = {}
         for method in METHODS:
-            case = Case(as_taken(reach.structure, method), reach.structure, reach.shape, reach.most)
+            case = Case(reach.structure.taken(method), reach.structure, reach.shape, reach.most)
             refusal = offered(reach.structure, method)
             if refusal is not None:
                 refusals.setdefault(refusal, []).append(case.name)

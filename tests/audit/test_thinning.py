@@ -9,7 +9,8 @@ import pytest
 
 import hushtable as ht
 from hushtable.methods.settings import Method
-from hushtable.structures.settings import Cells, Structure
+from hushtable.structures.cells import Cells
+from hushtable.structures.structure import Structure
 from hushtable.summaries.structured import nodes_of
 from hushtable.summaries.summarize import draw_summary
 from hushtable.summaries.summary import Summary

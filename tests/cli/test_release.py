@@ -16,7 +16,10 @@ from hushtable.domain.attributes import Attribute, Categories, Integers
 from hushtable.domain.measure import Measure
 from hushtable.methods.settings import Method
 from hushtable.release.record import Terms
-from hushtable.structures.settings import Dyadic, Haar, Lifted, ProductDyadic
+from hushtable.structures.axes import Ordered as Lifted
+from hushtable.structures.dyadic import Dyadic
+from hushtable.structures.haar import Haar
+from hushtable.structures.product_dyadic import ProductDyadic
 from tests.cli.commands import run
 from tests.cli.terminals import run_on_terminal
 from tests.harness.statistics import tries

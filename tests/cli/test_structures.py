@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import hushtable as ht
-from hushtable.structures.settings import Structure
+from hushtable.structures.structure import Structure
 from tests.cli.commands import run
 
 GRID = """\

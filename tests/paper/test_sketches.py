@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import hushtable as ht
-from hushtable.structures.sketches import SketchSpace
+from hushtable.structures.sketch import SketchSpace
 from paper.claims import Verdict
 from paper.data import Subsets, Table
 from paper.experiments import sketches

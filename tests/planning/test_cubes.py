@@ -15,7 +15,7 @@ from hushtable.methods.settings import Method
 from hushtable.noise import two_sided_geometric
 from hushtable.planning.cubes import CubePrediction
 from hushtable.planning.plan import Plan
-from hushtable.structures.cubes import cube_space
+from hushtable.structures.marginals import cube_space
 from hushtable.summaries.cubes import draw_marginals
 from hushtable.summaries.summarize import draw_summary
 from hushtable.summaries.summary import Summary

@@ -13,7 +13,7 @@ import pytest
 import hushtable as ht
 from hushtable.noise import two_sided_geometric
 from hushtable.planning.plan import Plan
-from hushtable.planning.sketches import SketchErrors, compared_size
+from hushtable.planning.sketches import SketchErrors
 from tests.harness.statistics import SEED, replay
 
 UNIFORM = ht.Profile(counts=range(1, 101), cells=[10] * 100, words="uniform")
@@ -97,7 +97,7 @@ def test_a_sketch_is_compared_with_cells_of_as_many_rows() -> None:
     found = planned(size=10).sketch(ht.CountSketch(width=200, depth=3))
     same = planned(size=600)
 
-    assert found.plan.size == compared_size(found.structure) == 600
+    assert found.plan.size == found.structure.rows_published == 600
     assert found.cells.method == same.recommended.method
     assert found.cells.errors[100] == pytest.approx(same.recommended.errors[100])
     assert found.occupied_error == same.predictor.occupied_error(same.recommended.method)

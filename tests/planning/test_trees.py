@@ -23,10 +23,10 @@ from hushtable.planning.ranges import within
 from hushtable.planning.trees import fits_a_tree, predict_tree
 from hushtable.structures.branching import least_cutoff
 from hushtable.structures.fitting import fitted
-from hushtable.structures.nodes import nodes_over
-from hushtable.structures.settings import Tree
+from hushtable.structures.pruned import Tree
 from hushtable.summaries.summarize import draw_summary
 from hushtable.table.sparse import SparseTable
+from tests.harness.nodes import nodes_over
 from tests.harness.statistics import SEED, replay
 
 PAPER = Profile.normal(cells=6_554, mean=100, sd=20)

@@ -21,7 +21,7 @@ from hushtable.methods.tuning import auto_cutoff
 from hushtable.methods.weights import weights_of
 from hushtable.publishing import publish as flow
 from hushtable.publishing.choices import choice_over
-from hushtable.publishing.thinning import thin, thinned_method
+from hushtable.publishing.thinning import thin
 from hushtable.release.terms import Part
 from hushtable.summaries.cubes import draw_marginals
 from tests.harness.statistics import ALARM, fits, follows, law_at, replay
@@ -408,7 +408,7 @@ def test_each_marginal_of_a_cube_is_thinned(tmp_path: Path) -> None:
             assert len(counts) == 2
             continue
         assert len(counts) == 20
-        assert part.method == thinned_method(release.terms.parts[number].method, 20)
+        assert part.method == release.terms.parts[number].method.thinned(20)
         assert part.rule is None
         assert part.cutoff is not None
         assert part.cutoff <= np.abs(counts).min()
@@ -447,7 +447,7 @@ def test_every_summary_of_a_cube_can_be_thinned(method: Method, tmp_path: Path) 
     cube: Any = few.terms.nodes
 
     assert [place.stop - place.start for place in cube.rows(few.codes)] == [7, 7, 2, 7]
-    assert few.summary == thinned_method(method, 7)
+    assert few.summary == method.thinned(7)
     assert few.terms.parts[2] == part
 
 

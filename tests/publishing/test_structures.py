@@ -17,9 +17,10 @@ from hushtable.methods.settings import Method
 from hushtable.publishing import publish as flow
 from hushtable.publishing.thinning import thin
 from hushtable.release.exporting import export_release
-from hushtable.structures.nodes import node_space, published_units
-from hushtable.structures.settings import Cells, Structure
+from hushtable.structures.cells import Cells
+from hushtable.structures.structure import Structure
 from hushtable.summaries.flat import summarize_slices
+from tests.harness.nodes import node_space, published_units
 
 DOMAIN = ht.Domain(
     attributes=(

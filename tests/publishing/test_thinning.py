@@ -14,8 +14,9 @@ import hushtable as ht
 from hushtable.domain.attributes import Attribute, Integers
 from hushtable.methods.settings import Method
 from hushtable.methods.weights import weights_of
-from hushtable.publishing.thinning import thin, thinned_method
-from hushtable.structures.settings import Dyadic, Lifted
+from hushtable.publishing.thinning import thin
+from hushtable.structures.axes import Ordered as Lifted
+from hushtable.structures.dyadic import Dyadic
 from tests.release.examples import (
     METHODS,
     STRUCTURES,
@@ -106,7 +107,7 @@ def test_weights_of_a_thinned_sample_keep_the_sum(tmp_path: Path) -> None:
     ],
 )
 def test_the_method_of_a_thinned_release(method: Method, expected: Method) -> None:
-    assert thinned_method(method, 7) == expected
+    assert method.thinned(7) == expected
 
 
 @pytest.mark.parametrize("method", METHODS, ids=repr)
@@ -121,7 +122,7 @@ def test_every_summary_can_be_thinned(method: Method, tmp_path: Path) -> None:
     few = thinned(release, 7)
 
     assert len(few) == 7
-    assert few.summary == thinned_method(method, 7)
+    assert few.summary == method.thinned(7)
     assert few.cutoff is not None
     assert few.cutoff <= np.abs(few.counts).min()
     assert few.epsilon == release.epsilon
@@ -150,7 +151,7 @@ def test_every_tree_can_be_thinned(structure: Lifted, method: Method, tmp_path: 
     few = thinned(ht.open(tmp_path / "all.parquet"), 7)
 
     assert len(few) == 7
-    assert few.summary == thinned_method(method, 7)
+    assert few.summary == method.thinned(7)
     assert few.cutoff is not None
     assert few.cutoff <= np.abs(few.counts).min()
     assert few.terms.structure == structure

@@ -27,24 +27,20 @@ from hushtable.methods.settings import (
 )
 from hushtable.release.assumed import Assumption
 from hushtable.release.bounds import most_rows
-from hushtable.release.layout import check_names
 from hushtable.release.record import Terms, write_release
-from hushtable.release.terms import Part, check_together
+from hushtable.release.terms import Part
 from hushtable.release.writing import weights_by
-from hushtable.structures.cubes import CubeSpace, cube_space
-from hushtable.structures.nodes import PrunedSpace, node_space
-from hushtable.structures.settings import (
-    Cells,
-    CountSketch,
-    Dyadic,
-    Haar,
-    Hierarchy,
-    Lifted,
-    Marginals,
-    ProductDyadic,
-    Tree,
-)
+from hushtable.structures.axes import Ordered as Lifted
+from hushtable.structures.cells import Cells
+from hushtable.structures.dyadic import Dyadic
+from hushtable.structures.haar import Haar
+from hushtable.structures.marginals import CubeSpace, Marginals, cube_space
+from hushtable.structures.product_dyadic import ProductDyadic
+from hushtable.structures.pruned import PrunedSpace, Tree
+from hushtable.structures.sketch import CountSketch
+from hushtable.structures.structure import Structure as Hierarchy
 from tests.domain.examples import attributes, lines
+from tests.harness.nodes import check_named, node_space
 
 METHODS: list[Method] = [
     Everything(),
@@ -396,8 +392,8 @@ def random_cubes(draw: st.DrawFn) -> tuple[Terms, Rows]:
 def go_together(structure: Hierarchy, method: Method, domain: Domain, measure: Measure | None = None) -> bool:
     """Return whether these can be published together."""
     try:
-        check_together(structure, method, measure or Measure())
-        check_names(structure, domain)
+        structure.check_method(method, measure or Measure())
+        check_named(structure, domain)
         node_space(structure, domain)
     except BadChoice:
         return False

@@ -18,9 +18,12 @@ from hushtable.methods.settings import Everything, Filter, FilterPriority, Prior
 from hushtable.release import footer
 from hushtable.release.record import Terms
 from hushtable.release.terms import Part
-from hushtable.structures.cubes import CubeSpace
-from hushtable.structures.nodes import PrunedSpace
-from hushtable.structures.settings import CountSketch, Dyadic, Haar, Marginals, ProductDyadic, Tree
+from hushtable.structures.dyadic import Dyadic
+from hushtable.structures.haar import Haar
+from hushtable.structures.marginals import CubeSpace, Marginals
+from hushtable.structures.product_dyadic import ProductDyadic
+from hushtable.structures.pruned import PrunedSpace, Tree
+from hushtable.structures.sketch import CountSketch
 from tests.release.examples import (
     PEOPLE_CODES,
     PEOPLE_DOMAIN,

@@ -31,10 +31,11 @@ from hushtable.release import footer
 from hushtable.release.coding import codes_of
 from hushtable.release.exporting import export_release, labelled
 from hushtable.release.footer import entries_of, terms_of
-from hushtable.release.layout import check_names, rows_of, schema_of
+from hushtable.release.layout import rows_of, schema_of
 from hushtable.release.record import Terms
 from hushtable.release.terms import Part
-from hushtable.structures.settings import Cells
+from hushtable.structures.cells import Cells
+from tests.harness.nodes import check_named
 from tests.release.examples import (
     CUBES,
     PEOPLE_DOMAIN,
@@ -598,10 +599,10 @@ def test_the_name_of_the_column_of_marginals_is_taken(name: str) -> None:
     domain = ht.Domain(attributes=(Attribute(name=name, values=Integers(low=0, high=3)),))
 
     with pytest.raises(BadChoice, match="'marginals' adds a column 'marginal', and the domain has '"):
-        check_names(ht.Marginals("all-1"), domain)
+        check_named(ht.Marginals("all-1"), domain)
     with pytest.raises(BadRelease, match="adds a column 'marginal'"):
         cube_terms(ht.Marginals("all-1"), domain)
-    check_names(Cells(), domain)
+    check_named(Cells(), domain)
 
 
 def test_attributes_of_a_sketch_may_have_any_name(tmp_path: Path) -> None:

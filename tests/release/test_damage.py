@@ -18,7 +18,8 @@ from hushtable.errors import BadRelease
 from hushtable.release import checksum
 from hushtable.release.footer import entries_of
 from hushtable.release.layout import rows_of, schema_of
-from hushtable.structures.settings import Dyadic, ProductDyadic
+from hushtable.structures.dyadic import Dyadic
+from hushtable.structures.product_dyadic import ProductDyadic
 from tests.harness.statistics import LONG, tries
 from tests.release.examples import all_nodes, people, terms, tree_terms, write
 from tests.release.forging import rewritten

@@ -20,7 +20,7 @@ from hushtable.files.parts import FilePart, part_name
 from hushtable.release import checksum
 from hushtable.release.footer import entries_of
 from hushtable.release.record import Terms
-from hushtable.structures.settings import Dyadic
+from hushtable.structures.dyadic import Dyadic
 from tests.harness.statistics import tries
 from tests.release.examples import TRIPS_DOMAIN, Rows, all_nodes, rows, terms, tree_terms, write
 

@@ -12,7 +12,10 @@ import hushtable as ht
 from hushtable.domain.attributes import Attribute, Integers
 from hushtable.domain.domain import Domain
 from hushtable.methods.settings import Everything
-from hushtable.structures.settings import Dyadic, Haar, Lifted, ProductDyadic
+from hushtable.structures.axes import Ordered as Lifted
+from hushtable.structures.dyadic import Dyadic
+from hushtable.structures.haar import Haar
+from hushtable.structures.product_dyadic import ProductDyadic
 from tests.release.examples import all_nodes, people, rows, terms, tree_terms, write
 
 

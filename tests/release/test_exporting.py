@@ -20,7 +20,9 @@ import hushtable as ht
 from hushtable.domain.attributes import Attribute, Categories, Integers
 from hushtable.release.exporting import export_release, labelled
 from hushtable.release.record import Terms
-from hushtable.structures.settings import Dyadic, Lifted, ProductDyadic
+from hushtable.structures.axes import Ordered as Lifted
+from hushtable.structures.dyadic import Dyadic
+from hushtable.structures.product_dyadic import ProductDyadic
 from tests.harness.statistics import tries
 from tests.release.examples import (
     Rows,

@@ -21,7 +21,12 @@ from hushtable.errors import BadRelease
 from hushtable.release import footer
 from hushtable.release.footer import entries_of, terms_of
 from hushtable.release.record import Terms
-from hushtable.structures.settings import Cells, Dyadic, Haar, Hierarchy, ProductDyadic, Tree
+from hushtable.structures.cells import Cells
+from hushtable.structures.dyadic import Dyadic
+from hushtable.structures.haar import Haar
+from hushtable.structures.product_dyadic import ProductDyadic
+from hushtable.structures.pruned import Tree
+from hushtable.structures.structure import Structure as Hierarchy
 from tests.harness.statistics import tries
 from tests.release.examples import (
     PLAN,

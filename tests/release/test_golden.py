@@ -11,15 +11,13 @@ import pytest
 import hushtable as ht
 from hushtable.domain.measure import Measure, Unit
 from hushtable.release.terms import Part
-from hushtable.structures.settings import (
-    Cells,
-    CountSketch,
-    Dyadic,
-    Haar,
-    Marginals,
-    ProductDyadic,
-    Tree,
-)
+from hushtable.structures.cells import Cells
+from hushtable.structures.dyadic import Dyadic
+from hushtable.structures.haar import Haar
+from hushtable.structures.marginals import Marginals
+from hushtable.structures.product_dyadic import ProductDyadic
+from hushtable.structures.pruned import Tree
+from hushtable.structures.sketch import CountSketch
 
 GOLDEN = Path(__file__).parent / "golden"
 NAMES = sorted(path.stem for path in GOLDEN.glob("*.parquet"))

@@ -19,7 +19,7 @@ import pytest
 import hushtable as ht
 from hushtable.release.footer import entries_of
 from hushtable.release.layout import schema_of
-from hushtable.structures.settings import CountSketch
+from hushtable.structures.sketch import CountSketch
 from tests.release.examples import sketch_terms, terms
 from tests.release.forging import BINARY, INT64, LIST, STRUCT, Fields, forged, rewritten
 

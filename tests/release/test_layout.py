@@ -19,8 +19,11 @@ from hypothesis import given
 import hushtable as ht
 from hushtable.domain.attributes import Attribute, Categories, Integers, Kind
 from hushtable.domain.domain import Domain
-from hushtable.release.layout import type_of
-from hushtable.structures.settings import Dyadic, Haar, Lifted, ProductDyadic
+from hushtable.domain.encoding import type_of
+from hushtable.structures.axes import Ordered as Lifted
+from hushtable.structures.dyadic import Dyadic
+from hushtable.structures.haar import Haar
+from hushtable.structures.product_dyadic import ProductDyadic
 from tests.domain.examples import kinds
 from tests.release.examples import all_nodes, people, rows, terms, tree_terms, write
 

@@ -23,7 +23,11 @@ from hushtable.release import footer
 from hushtable.release.exporting import export_release
 from hushtable.release.layout import ROWS_IN_A_GROUP
 from hushtable.release.record import Terms
-from hushtable.structures.settings import CountSketch, Dyadic, Haar, Hierarchy, ProductDyadic
+from hushtable.structures.dyadic import Dyadic
+from hushtable.structures.haar import Haar
+from hushtable.structures.product_dyadic import ProductDyadic
+from hushtable.structures.sketch import CountSketch
+from hushtable.structures.structure import Structure as Hierarchy
 from tests.release.examples import (
     CUBES,
     PRUNED,

@@ -16,8 +16,7 @@ from hushtable.errors import BadRelease
 from hushtable.release import writing
 from hushtable.release.coding import codes_of
 from hushtable.release.layout import rows_of
-from hushtable.structures.nodes import PrunedSpace
-from hushtable.structures.settings import Tree
+from hushtable.structures.pruned import PrunedSpace, Tree
 from tests.release.examples import PRUNED, Rows, all_nodes, rows, tree_terms, write
 
 VALUES: dict[str, list[Any]] = {"home": ["n", "s", "e"], "hour": [6, 7, 8, 9, 10, 11, 12]}

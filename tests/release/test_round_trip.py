@@ -20,9 +20,10 @@ from hushtable.domain.measure import Measure
 from hushtable.errors import BadRelease, InternalError
 from hushtable.methods.settings import Method
 from hushtable.release import coding
-from hushtable.release.intervals import intervals_of
 from hushtable.release.record import Terms
-from hushtable.structures.settings import Lifted, Tree
+from hushtable.structures.axes import Ordered as Lifted
+from hushtable.structures.pruned import Tree
+from tests.harness.nodes import intervals_of
 from tests.harness.statistics import tries
 from tests.release.examples import (
     MEASURES,

@@ -30,7 +30,10 @@ from hushtable.laws.rationals import as_fraction
 from hushtable.release.footer import UNKNOWN, entries_of
 from hushtable.release.json import NotJSON, pack, read_json, unpack
 from hushtable.release.record import Terms
-from hushtable.structures.settings import CountSketch, Dyadic, Marginals, Tree
+from hushtable.structures.dyadic import Dyadic
+from hushtable.structures.marginals import Marginals
+from hushtable.structures.pruned import Tree
+from hushtable.structures.sketch import CountSketch
 from tests.harness.statistics import tries
 from tests.release.examples import (
     PLAN,

@@ -15,7 +15,10 @@ from hushtable.domain.measure import Measure, Unit
 from hushtable.errors import BadRelease
 from hushtable.methods.settings import Filter, FilterThreshold
 from hushtable.release.terms import as_text
-from hushtable.structures.settings import Dyadic, Haar, Lifted, ProductDyadic
+from hushtable.structures.axes import Ordered as Lifted
+from hushtable.structures.dyadic import Dyadic
+from hushtable.structures.haar import Haar
+from hushtable.structures.product_dyadic import ProductDyadic
 from tests.release.examples import TRIPS_DOMAIN, terms, tree_terms
 
 UNIT = Measure(unit=Unit("person_id", max_rows=3))
@@ -54,7 +57,7 @@ def test_one_row_changes_a_node_of_every_level(
 def test_rows_of_cells_are_in_the_order_of_the_domain() -> None:
     made = terms()
 
-    assert made.nodes is None
+    assert made.nodes.named(made.domain) is None
     assert made.space is made.domain.space
 
 

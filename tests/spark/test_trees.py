@@ -14,8 +14,9 @@ from hushtable.domain.attributes import Attribute, Integers
 from hushtable.engines.spark import cutting
 from hushtable.laws.integers import TwoSidedGeometric
 from hushtable.laws.rationals import as_rate
-from hushtable.structures.nodes import NodeSpace, node_space
+from hushtable.structures.axes import AxisSpace
 from hushtable.table.lifting import lifted
+from tests.harness.nodes import node_space
 from tests.harness.statistics import ALARM, fits, follows, law_at
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def publish(data: Any, path: Path, structure: ht.Structure, epsilon: int) -> ht.
     )
 
 
-def true_sums(rows: pa.Table, nodes: NodeSpace) -> np.ndarray[Any, np.dtype[np.int64]]:
+def true_sums(rows: pa.Table, nodes: AxisSpace) -> np.ndarray[Any, np.dtype[np.int64]]:
     sums = np.zeros(nodes.nodes_total, dtype=np.int64)
     for part in lifted(ht.count(rows, domain=DOMAIN), nodes):  # as on one machine
         keys, values = part.load()
@@ -77,7 +78,7 @@ def test_all_nodes_of_a_tree_have_their_sums_and_noise_of_one_law(
 ) -> None:
     release = publish(spark.createDataFrame(rows), tmp_path / "tree.parquet", structure, 3)
     nodes = node_space(structure, DOMAIN)
-    assert isinstance(nodes, NodeSpace)
+    assert isinstance(nodes, AxisSpace)
 
     assert np.array_equal(release.codes[:, 0], np.arange(nodes.nodes_total))
     noise = release.counts - true_sums(rows, nodes)

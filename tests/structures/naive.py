@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import product
 
-from hushtable.structures.nodes import NodeSpace
-from hushtable.structures.settings import Haar
+from hushtable.structures.axes import AxisSpace
+from hushtable.structures.haar import Haar
 
 Cell = tuple[int, ...]
 Factors = list[dict[int, int]]  # for each node in order, the cells in it by position, each with +1 or -1
@@ -40,13 +40,13 @@ def haar_nodes(cells: int) -> Factors:
     return nodes
 
 
-def factors(nodes: NodeSpace) -> list[Factors]:
+def factors(nodes: AxisSpace) -> list[Factors]:
     """The nodes of each axis."""
     make = haar_nodes if isinstance(nodes.structure, Haar) else dyadic_nodes
     return [make(axis.line.cells) for axis in nodes.axes]
 
 
-def position(nodes: NodeSpace, axis: int, cell: Cell) -> int:
+def position(nodes: AxisSpace, axis: int, cell: Cell) -> int:
     """Where a cell stands in the line of an axis: lexicographic in the order of places."""
     line = nodes.axes[axis].line
     found = 0
@@ -55,7 +55,7 @@ def position(nodes: NodeSpace, axis: int, cell: Cell) -> int:
     return found
 
 
-def naive_values(counts: Mapping[Cell, int], nodes: NodeSpace) -> dict[Cell, int]:
+def naive_values(counts: Mapping[Cell, int], nodes: AxisSpace) -> dict[Cell, int]:
     """The value of every node, by adding up its cells."""
     axes = factors(nodes)
     values = {}

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 import hushtable as ht
 from hushtable.domain.attributes import Attribute, Integers
 from hushtable.domain.measure import Measure
-from hushtable.structures.cubes import MOST_MARGINALS, CubeSpace, cube_space
-from hushtable.structures.nodes import as_structure, noised_space, published_units
-from hushtable.structures.settings import all_of, name_of
+from hushtable.structures.marginals import MOST_MARGINALS, CubeSpace, all_of, cube_space
+from hushtable.structures.registry import as_structure
+from tests.harness.nodes import published_units
 from tests.structures.naive import Cell
 from tests.structures.test_sensitivity import MEASURES, contributions
 
@@ -55,7 +55,7 @@ def test_a_cube_reads_as_it_is_written(sets: Any, weights: Any, text: str) -> No
     assert repr(cube) == text
     assert eval(text, {"Marginals": ht.Marginals}) == cube
     assert hash(eval(text, {"Marginals": ht.Marginals})) == hash(cube)
-    assert name_of(cube) == "marginals"
+    assert cube.name == "marginals"
 
 
 def test_a_cube_never_changes() -> None:
@@ -348,7 +348,7 @@ def cubes(draw: st.DrawFn) -> CubeSpace:
     domain = domain_of(**dict(zip("abcd", sizes, strict=False)))
     sets = [each for size in range(1, len(sizes) + 1) for each in combinations(domain.names, size)]
     named = draw(st.lists(st.sampled_from(sets), min_size=1, max_size=5, unique=True))
-    found = noised_space(ht.Marginals(*named), domain)
+    found = ht.Marginals(*named).over(domain)
     assert isinstance(found, CubeSpace)
     return found
 

@@ -15,7 +15,9 @@ import hushtable as ht
 from hushtable.domain.attributes import Attribute, Integers
 from hushtable.domain.measure import Measure
 from hushtable.structures.branching import BranchingTree
-from hushtable.structures.nodes import PrunedSpace, as_structure, node_space, nodes_over, published_units
+from hushtable.structures.pruned import PrunedSpace
+from hushtable.structures.registry import as_structure
+from tests.harness.nodes import node_space, nodes_over, published_units
 from tests.structures.pruned import World, every_cell, pruned, trees
 from tests.structures.test_sensitivity import contributions
 

@@ -9,8 +9,9 @@ import pytest
 
 import hushtable as ht
 from hushtable.domain.measure import Measure
-from hushtable.structures.nodes import NodeSpace, nodes_over
-from hushtable.structures.settings import Lifted
+from hushtable.structures.axes import AxisSpace
+from hushtable.structures.axes import Ordered as Lifted
+from tests.harness.nodes import nodes_over
 from tests.structures.naive import Cell, naive_values
 
 MEASURES = [
@@ -35,12 +36,12 @@ def contributions(measure: Measure, cells: list[Cell]) -> Iterable[dict[Cell, in
             yield added
 
 
-def change(added: dict[Cell, int], nodes: NodeSpace) -> int:
+def change(added: dict[Cell, int], nodes: AxisSpace) -> int:
     """How far all nodes together move. They are linear, so what was there before is no matter."""
     return sum(abs(value) for value in naive_values(added, nodes).values())
 
 
-def largest_change(nodes: NodeSpace, shape: tuple[int, ...], measure: Measure) -> int:
+def largest_change(nodes: AxisSpace, shape: tuple[int, ...], measure: Measure) -> int:
     cells = list(product(*map(range, shape)))
     return max(change(added, nodes) for added in contributions(measure, cells))
 

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 import hushtable as ht
 from hushtable.domain.keys import KeySpace
-from hushtable.structures.settings import CountSketch
-from hushtable.structures.sketches import SketchSpace
+from hushtable.structures.sketch import CountSketch, SketchSpace
 from tests.harness.statistics import ALARM, FloatLaw, fits, from_masses
 from tests.structures.sipping import slow_siphash
 

@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 
 import hushtable as ht
 from hushtable.domain.attributes import Attribute, Integers
+from hushtable.structures.axes import Ordered as Lifted
 from hushtable.structures.lines import Line
-from hushtable.structures.nodes import as_structure, node_space, nodes_over, published_units
-from hushtable.structures.settings import Lifted
+from hushtable.structures.registry import as_structure
 from hushtable.structures.trees import DyadicTree, HaarTree
+from tests.harness.nodes import node_space, nodes_over, published_units
 from tests.structures.naive import dyadic_nodes, haar_nodes
 
 TREES = [DyadicTree, HaarTree]

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 import hushtable as ht
 from hushtable.laws.acceptance import Acceptance
 from hushtable.noise import BitSource
-from hushtable.structures.nodes import NodeSpace, nodes_over
+from hushtable.structures.axes import AxisSpace
 from hushtable.structures.paths import paths
 from hushtable.structures.trees import DyadicTree
 from hushtable.summaries import laborious
@@ -24,6 +24,7 @@ from hushtable.summaries.laborious import largest_rooted, path, rooted
 from hushtable.summaries.rooted import largest_paths
 from hushtable.summaries.summarize import draw_summary
 from hushtable.summaries.summary import Summary
+from tests.harness.nodes import nodes_over
 from tests.harness.statistics import ALARM, FloatLaw, fits, follows, from_masses, replay, runs
 
 Filtered = ht.Filter | ht.FilterThreshold | ht.FilterPriority
@@ -224,7 +225,7 @@ def rows(summary: Summary) -> dict[int, int]:
 def check(summary: Summary) -> None:
     """A tree with all ancestors, counts that reach the cutoff, in order."""
     assert summary.nodes is not None
-    assert isinstance(summary.nodes, NodeSpace)
+    assert isinstance(summary.nodes, AxisSpace)
     tree = summary.nodes.consistent_tree
     assert tree is not None
     found = rows(summary)
@@ -276,7 +277,7 @@ def test_thinning_keeps_what_a_smaller_filter_would_publish(first: ht.Filter) ->
     table = ht.SparseTable(shape=(64,), codes=codes, counts=np.full(30, 60))
     summary = ht.summarize(table, first, epsilon=2, structure=TREE)
     thinned = summary.thin(size=10)
-    assert isinstance(summary.nodes, NodeSpace)
+    assert isinstance(summary.nodes, AxisSpace)
     minima, levels = paths(summary.nodes.axes[0].tree, summary.codes[:, 0], summary.counts)  # type: ignore[arg-type]
     ranks = sorted(zip(-minima, levels, strict=True))
     chosen = [summary.codes[:, 0].tolist().index(node) for node in rows(thinned)]

@@ -17,8 +17,7 @@ import hushtable as ht
 from hushtable.domain.attributes import Attribute, Integers
 from hushtable.domain.measure import Measure, Sensitivities
 from hushtable.noise import KeyStream
-from hushtable.structures.settings import CountSketch
-from hushtable.structures.sketches import SketchSpace
+from hushtable.structures.sketch import CountSketch, SketchSpace
 from hushtable.summaries.structured import drawn_keys
 from hushtable.summaries.summarize import draw_summary
 from hushtable.table.adding import marginals, sketched

@@ -14,7 +14,7 @@ from hushtable.domain.attributes import Attribute, Integers
 from hushtable.laws.integers import TwoSidedGeometric
 from hushtable.methods.settings import Method
 from hushtable.noise import BitSource
-from hushtable.structures.cubes import cube_space
+from hushtable.structures.marginals import cube_space
 from hushtable.summaries import cubes, summarize
 from hushtable.summaries.cubes import draw_marginals
 from hushtable.summaries.summarize import draw_summary

@@ -18,12 +18,13 @@ from hushtable.structures.addresses import LineAddresses, MortonAddresses
 from hushtable.structures.branching import BranchingTree, least_cutoff
 from hushtable.structures.fitting import own_masses
 from hushtable.structures.lines import Line
-from hushtable.structures.nodes import PrunedSpace, nodes_over
+from hushtable.structures.pruned import PrunedSpace
 from hushtable.summaries.candidates import noisy
 from hushtable.summaries.laborious import ranked_nodes
 from hushtable.summaries.rooted import Occupied, rooted_tree
 from hushtable.summaries.summarize import draw_summary
 from hushtable.summaries.summary import Summary
+from tests.harness.nodes import nodes_over
 from tests.harness.statistics import (
     ALARM,
     FloatLaw,

@@ -13,14 +13,15 @@ import hushtable as ht
 from hushtable.laws.acceptance import Acceptance
 from hushtable.methods.settings import Method
 from hushtable.noise import BitSource
-from hushtable.structures.nodes import NodeSpace, nodes_over
-from hushtable.structures.settings import Lifted
+from hushtable.structures.axes import AxisSpace
+from hushtable.structures.axes import Ordered as Lifted
 from hushtable.summaries.flat import acceptance_of, summarize_slices
 from hushtable.summaries.summarize import draw_summary
 from hushtable.summaries.summary import Summary
 from hushtable.table import lifting
 from hushtable.table.lifting import lifted
 from hushtable.table.slices import SlicesHere
+from tests.harness.nodes import nodes_over
 from tests.harness.statistics import ALARM, fits, follows, replay, runs, tries
 from tests.structures.naive import Cell, naive_values
 from tests.summaries.test_laws import LESS, MORE, curve_follows, fits_curve
@@ -49,7 +50,7 @@ def drawn(
     )
 
 
-def values_in_line(nodes: NodeSpace, counts: dict[Cell, int]) -> dict[int, int]:
+def values_in_line(nodes: AxisSpace, counts: dict[Cell, int]) -> dict[int, int]:
     """The values of all nodes that are not 0, by the places of the nodes in their order."""
     values = naive_values(counts, nodes)
     return {place: values[node] for place, node in enumerate(sorted(values)) if values[node]}
@@ -196,7 +197,7 @@ def test_large_counts_are_found_where_they_are() -> None:
     table = ht.SparseTable(shape=(1 << 40,), codes=[7, 1 << 39], counts=[10**9, 10**9])
     for structure in (ht.Dyadic(), ht.Haar()):
         summary = ht.summarize(table, ht.Filter(cutoff=10**7), epsilon=1, structure=structure)
-        assert isinstance(summary.nodes, NodeSpace)
+        assert isinstance(summary.nodes, AxisSpace)
         tree = summary.nodes.axes[0].tree
         inside = [tree.nodes_at(np.arange(tree.levels), np.full(tree.levels, cell)) for cell in (7, 1 << 39)]
         expected = set(np.concatenate(inside).tolist())

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import hushtable as ht
 from hushtable.domain.keys import KeySpace
-from hushtable.structures.sketches import SketchSpace
+from hushtable.structures.sketch import SketchSpace
 from hushtable.table import adding
 from hushtable.table.adding import marginals, sketched
 from tests.structures.naive import Cell

@@ -11,11 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hushtable as ht
-from hushtable.structures.nodes import NodeSpace, nodes_over
-from hushtable.structures.settings import Lifted
+from hushtable.structures.axes import AxisSpace
+from hushtable.structures.axes import Ordered as Lifted
 from hushtable.table import lifting
 from hushtable.table.lifting import Block, block_levels, lifted, lifted_above, lifted_block
 from hushtable.table.slices import Slice
+from tests.harness.nodes import nodes_over
 from tests.harness.statistics import tries
 from tests.structures.naive import Cell, naive_values
 
@@ -27,7 +28,7 @@ def table_of(shape: tuple[int, ...], counts: Mapping[Cell, int]) -> ht.SparseTab
     return ht.SparseTable(shape=shape, codes=codes, counts=list(counts.values()))
 
 
-def listed(slices: list[Slice], nodes: NodeSpace) -> dict[Cell, int]:
+def listed(slices: list[Slice], nodes: AxisSpace) -> dict[Cell, int]:
     """All listed nodes; the slices cover the space once, and say how many nodes each lists."""
     found: dict[Cell, int] = {}
     end = 0
@@ -93,7 +94,7 @@ def test_saturation_takes_no_two_values_apart() -> None:
         assert sum(moved) <= nodes.per_cell
 
 
-def naive_listed(counts: dict[Cell, int], nodes: NodeSpace) -> dict[Cell, int]:
+def naive_listed(counts: dict[Cell, int], nodes: AxisSpace) -> dict[Cell, int]:
     return listed(lifted(table_of((4,), counts), nodes), nodes)
 
 

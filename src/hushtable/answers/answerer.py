@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.answers.estimation.parts import Answers
+from hushtable.answers.sketched.rows import Combine
 from hushtable.conditions.selection import Selection
+from hushtable.errors import BadQuery
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,3 +61,8 @@ class Answerer(Protocol):
         With `together`, `chance` is that of any of the intervals failing. All groups are listed; where that
         is too many and `top` asks for the largest only, those that may be among them.
         """
+
+    def combined(self, combine: Combine) -> Answerer:
+        """Return what answers with rows of a sketch put together this way."""
+        fact = "this release is no sketch, so there are no rows of one to combine"
+        raise BadQuery(fact, "Leave `combine` out.")

@@ -20,7 +20,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.answers.answerer import Answered, GroupsAnswered
+from hushtable.answers.answerer import Answered, Answerer, GroupsAnswered
 from hushtable.answers.estimation.cells import CellAnswers, total_answer
 from hushtable.answers.estimation.law import Kind, Law
 from hushtable.answers.estimation.sums import Opened
@@ -29,7 +29,7 @@ from hushtable.conditions.selection import Selection
 from hushtable.domain.domain import Domain
 from hushtable.errors import BadQuery, shown
 from hushtable.release.terms import Terms
-from hushtable.structures.cubes import CubeSpace, Marginal
+from hushtable.structures.marginals import CubeSpace, Marginal
 
 _SHOWN_MARGINALS = 12
 _RANKS = {Kind.UNBIASED: 0, Kind.CALIBRATED: 0, Kind.CORRECTED: 1, Kind.BARE: 2}
@@ -61,7 +61,7 @@ class _Part:
         return _RANKS[law.kind(corrected)], log(max(cells, 1)) + _log(law.noise.variance) + sampled
 
 
-class CubeAnswers:
+class CubeAnswers(Answerer):
     """The rows of a data cube, ready to answer."""
 
     def __init__(self, release: Opened, cube: CubeSpace) -> None:

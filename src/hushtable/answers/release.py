@@ -17,12 +17,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hushtable.answers.answerer import Answered, Answerer, GroupsAnswered
-from hushtable.answers.cubes import CubeAnswers
-from hushtable.answers.estimation.cells import CellAnswers
+from hushtable.answers.answerers import answerer_of
 from hushtable.answers.estimation.estimate import Estimate
-from hushtable.answers.nodes.answering import NodeAnswers
-from hushtable.answers.pruned.answering import PrunedAnswers
-from hushtable.answers.sketched.answering import SketchAnswers
 from hushtable.answers.sketched.rows import Combine
 from hushtable.conditions.conditions import selected
 from hushtable.conditions.naming import place_of
@@ -31,9 +27,6 @@ from hushtable.errors import BadNumber, BadQuery, shown, within_memory
 from hushtable.laws.rationals import as_count
 from hushtable.release.reading import read_head
 from hushtable.release.record import ReleaseFile
-from hushtable.structures.cubes import CubeSpace
-from hushtable.structures.nodes import PrunedSpace
-from hushtable.structures.sketches import SketchSpace
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -53,26 +46,11 @@ class Release(ReleaseFile):
 
     @cached_property
     def _answerer(self) -> Answerer:
-        match self.terms.nodes:
-            case None:
-                return CellAnswers(self)
-            case CubeSpace() as cube:
-                return CubeAnswers(self, cube)
-            case SketchSpace() as sketch:
-                return SketchAnswers(self, sketch)
-            case PrunedSpace() as tree:
-                return PrunedAnswers(self, tree)
-            case nodes:
-                return NodeAnswers(self, nodes)
+        return answerer_of(self)
 
     def _combining(self, combine: Combine | None) -> Answerer:
         """Return what answers, with rows of a sketch put together this way."""
-        if combine is None:
-            return self._answerer
-        if not isinstance(self._answerer, SketchAnswers):
-            fact = "this release is no sketch, so there are no rows of one to combine"
-            raise BadQuery(fact, "Leave `combine` out.")
-        return self._answerer.combined(combine)
+        return self._answerer if combine is None else self._answerer.combined(combine)
 
     @within_memory
     def total(

@@ -15,12 +15,12 @@ from hushtable.cli.words import (
 )
 from hushtable.methods.settings import Method
 from hushtable.release.terms import Part, as_text
+from hushtable.release.writing import rows_of_parts
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from hushtable.answers.release import Release
-    from hushtable.structures.cubes import CubeSpace
 
 _SHOWN_MARGINALS = 30
 _LARGE = 10**9
@@ -44,15 +44,15 @@ def rules_in_words(parts: tuple[Part, ...]) -> str | None:
     return f"chosen from public facts by the rule{'s' * (len(rules) > 1)} {' and '.join(rules)}"
 
 
-def marginals_table(release: Release, cube: CubeSpace) -> Table:
+def marginals_table(release: Release) -> Table:
     """Return the first marginals: their cells and rows, what was spent on them, and what rows met."""
     from hushtable.cli.printing import table
 
-    parts, rows = release.terms.parts, cube.rows(release.codes)
+    parts, rows = release.terms.parts, rows_of_parts(release.terms, release.codes)
     met = [name for name in ("cutoff", "threshold") if any(getattr(part, name) is not None for part in parts)]
     numbers = ("cells", "rows", "epsilon", "noise", *met)
     made = table("marginal", *numbers, "summary", numbers=numbers)
-    for number, marginal in enumerate(cube.marginals[:_SHOWN_MARGINALS]):
+    for number, marginal in enumerate(release.terms.nodes.marginals[:_SHOWN_MARGINALS]):
         own = release.terms.part(number)
         made.add_row(
             printable(marginal.label),
@@ -66,9 +66,9 @@ def marginals_table(release: Release, cube: CubeSpace) -> Table:
     return made
 
 
-def below_marginals(release: Release, cube: CubeSpace) -> str:
+def below_marginals(release: Release) -> str:
     """Return what to know about the table of marginals."""
-    more = len(cube.marginals) - _SHOWN_MARGINALS
+    more = len(release.terms.parts) - _SHOWN_MARGINALS
     said = f"... {more:,} more\n" if more > 0 else ""
     said += "Noise is two-sided geometric, by its standard deviation."
     if any(part.cutoff is not None for part in release.terms.parts):
@@ -98,5 +98,5 @@ def _name(method: Method) -> str:
 
 
 def _with_size(method: Method) -> str:
-    size: int | None = getattr(method, "size", None)
+    size = method.size
     return _name(method) if size is None else f"{_name(method)} of at most {size:,} rows each"

@@ -109,7 +109,7 @@ def levels_of(options: list[str] | None) -> dict[str, str]:
 def marginals_of(options: list[str] | None, domain: Domain) -> list[list[str] | str] | None:
     """Return the marginals that the options name: lists of attributes, or all of so many."""
     from hushtable.cli.release import names_of
-    from hushtable.structures.settings import ALL_OF
+    from hushtable.structures.marginals import ALL_OF
 
     if not options:
         return None

@@ -94,11 +94,10 @@ def plan(
 
     from hushtable.cli.words import lines
     from hushtable.domain.domain import Domain
+    from hushtable.planning.judges import judged, planned_size
     from hushtable.planning.picture import check_picture
     from hushtable.planning.plan import plan as planned
-    from hushtable.planning.sketches import compared_size
-    from hushtable.publishing.choices import structure_choice
-    from hushtable.structures.settings import CountSketch, Marginals
+    from hushtable.structures.registry import structure_of
 
     sketched = structure == "sketch"
     if sketched and size is not None:
@@ -117,14 +116,14 @@ def plan(
         count_column=count_column, sum_column=sum_column, clamp=clamp, unit=unit, max_rows=max_rows
     )
     levels, finest = levels_of(level), Domain.load(domain)
-    noised = structure_choice(
+    noised = structure_of(
         "marginals" if marginals else structure,
         width=width,
         depth=depth,
         marginals=marginals_of(marginals, finest),
         weights=weights_of(weights),
     )
-    rows = compared_size(noised) if isinstance(noised, CountSketch) else size
+    rows = planned_size(noised, size)
     assert rows is not None
     found = planned(
         finest,
@@ -143,14 +142,13 @@ def plan(
         total_share=total_share,
     )
     swept = found.sweep() if sweep else None
-    cube = found.cube(noised) if isinstance(noised, Marginals) else None
-    sketch = found.sketch(noised) if isinstance(noised, CountSketch) else None
-    more = {"sweep": swept, "cube": cube, "sketch": sketch}
+    beside = judged(found, noised) if marginals or sketched else None
+    more = {"sweep": swept, "cube" if marginals else "sketch": beside}
     if format == "json":
         document = found.to_dict() | {name: each.to_dict() for name, each in more.items() if each is not None}
         typer.echo(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))
     else:
-        typer.echo(lines(str(cube or sketch or found)))
+        typer.echo(lines(str(beside or found)))
         if swept is not None:
             typer.echo(f"\n{lines(str(swept))}")
     if swept is not None and output is not None:

@@ -171,19 +171,14 @@ def publish(
     from hushtable.cli.words import dropped_in_words, printable
     from hushtable.domain.domain import Domain
     from hushtable.ledger.ledger import Ledger
+    from hushtable.planning.judges import judged, planned_size
     from hushtable.planning.plan import plan as planned
-    from hushtable.planning.sketches import compared_size
-    from hushtable.publishing.choices import (
-        choice_over,
-        default_summary,
-        planned_structure,
-        structure_choice,
-        takes_size,
-    )
-    from hushtable.publishing.judging import check_on_spark, judged
+    from hushtable.publishing.choices import choice_over, planned_structure, takes_size
+    from hushtable.publishing.judging import check_on_spark
     from hushtable.publishing.paying import Payment
     from hushtable.publishing.publish import publish_chosen, split_epsilon
-    from hushtable.structures.settings import MORTON, Cells, CountSketch
+    from hushtable.structures.orders import MORTON
+    from hushtable.structures.registry import structure_of
 
     if no_ledger == (ledger is not None):
         raise typer.BadParameter(
@@ -205,32 +200,32 @@ def publish(
     declared = finest.at(levels)
     names = None if order is None else names_of([order], declared.names)
     morton = structure == "tree" and order == MORTON
-    noised = structure_choice(
+    noised = structure_of(
         "marginals" if marginals else "cells" if auto else structure,
         order=MORTON if morton else names,
-        consistent=consistent,
+        consistent=consistent or None,
         branching=branching,
         width=width,
         depth=depth,
         marginals=marginals_of(marginals, declared),
         weights=weights_of(weights),
     )
-    name = summary or ("auto" if auto else default_summary(noised))
+    name = summary or ("auto" if auto else noised.default_method)
     sized = takes_size(name, cutoff=cutoff, threshold=threshold)
-    sketch = isinstance(noised, CountSketch)
+    sketch = noised.rows_published is not None
     usual = summary in (None, "auto", "filter-priority")
     if size is None and not sketch and (assumed or (sized and usual)):
         raise typer.BadParameter("Give --size N: how many rows to publish.")
     whole, for_total = split_epsilon(epsilon, total_share, noised)
     plan = None
     # A sketch is compared with cells of as many rows as it has buckets.
-    planned_size = compared_size(noised) if isinstance(noised, CountSketch) else size
-    if planned_size is not None and assumed:
+    rows_planned = planned_size(noised, size)
+    if rows_planned is not None and assumed:
         plan = planned(
             finest,
             level=levels,
             epsilon=epsilon,
-            size=planned_size,
+            size=rows_planned,
             expect_cells=expect_cells,
             expect_mean=expect_mean,
             expect_sd=expect_sd,
@@ -244,7 +239,7 @@ def publish(
         )
     if auto:
         noised = planned_structure(plan, summary)
-        if not isinstance(noised, Cells):  # then no noisy total is bought
+        if not noised.takes_total:
             whole, for_total = split_epsilon(epsilon, None, noised)
     chosen = choice_over(
         noised,

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from hushtable.answers.release import Release
     from hushtable.domain.domain import Domain
     from hushtable.release.terms import Terms
-    from hushtable.structures.settings import Structure
 
 ReleaseFile = Annotated[Path, typer.Argument(metavar="FILE", help="A release: a file, or a folder of parts.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace such a file of ours, if it is there.")]
@@ -43,7 +42,6 @@ def show(
     from hushtable.answers.release import open_release
     from hushtable.cli.printing import console, grid
     from hushtable.cli.words import lines, measure_in_words, printable
-    from hushtable.structures.cubes import CubeSpace
 
     release = open_release(file)
     terms = release.terms
@@ -54,11 +52,11 @@ def show(
     out.print()
     out.print(grid(_facts(release)))
     out.print()
-    if isinstance(terms.nodes, CubeSpace):
+    if terms.parts:
         from hushtable.cli.cubes import below_marginals, marginals_table
 
-        out.print(marginals_table(release, terms.nodes))
-        out.print(below_marginals(release, terms.nodes))
+        out.print(marginals_table(release))
+        out.print(below_marginals(release))
         out.print()
     out.print("Declared public by the owner, like epsilon and the settings of the summary:", style="bold")
     out.print()
@@ -72,65 +70,46 @@ def show(
         if len(release) > rows:
             out.print(f"... {len(release) - rows:,} more")
         out.print()
-        out.print(_advice(terms.structure))
+        out.print(terms.structure.advice)
 
 
 def _facts(release: Release) -> Iterator[tuple[str, str]]:
     """Yield how a release was made, in words."""
     from hushtable.cli import words
-    from hushtable.release.display import structure_text, unit_of
-    from hushtable.release.terms import takes_total
-    from hushtable.structures.settings import Marginals
 
     terms = release.terms
-    unit, cube = unit_of(terms), isinstance(terms.structure, Marginals)
+    unit, cube = terms.structure.row, bool(terms.parts)
     yield "rows", f"{len(release):,} of {words.cells_in_words(terms.units_total)} {unit}s"
     if cube:
         yield "structure", f"a data cube of {len(terms.parts):,} marginals, listed below"
-    elif (structure := structure_text(terms)) is not None:
+    elif (structure := terms.nodes.named(terms.domain)) is not None:
         yield "structure", words.printable(structure)
     yield from _cube_facts(terms) if cube else _summary_facts(terms)
     epsilon = words.exact_in_words(terms.epsilon)
     for_rows = f"for the {unit}s" + ", split as listed below" * cube
     if terms.total is None or terms.total_rate is None:
-        bought = "; no noisy total was bought" if takes_total(terms.structure) else ""
+        bought = "; no noisy total was bought" if terms.structure.takes_total else ""
         yield "epsilon", f"{epsilon}, all of it {for_rows}{bought}"
     else:
         yield "noisy total", f"{terms.total:,}, with noise of {words.spread_in_words(terms.total_rate)}"
         for_total = f"{words.exact_in_words(terms.total_epsilon)} for the noisy total"
         yield "epsilon", f"{epsilon}, of which {for_total}{f', the rest {for_rows}' if cube else ''}"
-    change = f"the most by which one unit changes all counts together{_weighed(terms.structure)}"
+    change = f"the most by which one unit changes all counts together{terms.structure.weighing}"
     yield "sensitivity", f"{terms.sensitivity:,}: {change}"
     yield "made by", f"hushtable {words.printable(terms.version)}"
-
-
-def _weighed(structure: Structure) -> str:
-    """Return how counts are weighed where they do not share epsilon equally."""
-    from hushtable.structures.settings import Marginals, Tree
-
-    match structure:
-        case Tree():
-            return ", those below the root four times"
-        case Marginals(weights=weights) if weights is not None:
-            return ", each times the share of its marginal"
-        case _:
-            return ""
 
 
 def _summary_facts(terms: Terms) -> Iterator[tuple[str, str]]:
     """Yield how rows were chosen, and their noise."""
     from hushtable.cli import words
-    from hushtable.release.display import plan_in_words, unit_of
-    from hushtable.structures.settings import Tree
+    from hushtable.release.display import plan_in_words
 
-    method, unit = terms.method, unit_of(terms)
-    pruned = isinstance(terms.structure, Tree)
-    consistent = pruned or getattr(terms.structure, "consistent", False)
+    method, unit, consistent = terms.method, terms.structure.row, terms.structure.rooted
     yield "summary", words.method_in_words(method, of=f"{unit}s", consistent=consistent)
     if terms.keys:
         yield "seeds", words.seeds_in_words(terms.keys)
     if terms.cutoff is not None:
-        two_sided = getattr(method, "two_sided", True)
+        two_sided = method.two_sided
         rule = terms.rule if terms.plan is None else None
         yield "cutoff", words.cutoff_in_words(terms.cutoff, two_sided=two_sided, rule=rule)
     if terms.threshold is not None:
@@ -138,7 +117,7 @@ def _summary_facts(terms: Terms) -> Iterator[tuple[str, str]]:
         yield "threshold", words.threshold_in_words(terms.threshold, **met)
     if terms.plan is not None:
         yield "settings", words.printable(plan_in_words(terms))
-    root = "; in the root four times that" if pruned else ""
+    root = "; in the root four times that" if terms.structure.prunes else ""
     yield "noise", f"two-sided geometric, {words.spread_in_words(terms.rate)}, in every {unit}{root}"
 
 
@@ -153,28 +132,6 @@ def _cube_facts(terms: Terms) -> Iterator[tuple[str, str]]:
         yield "settings", words.printable(plan_in_words(terms))
     elif (rules := rules_in_words(terms.parts)) is not None:
         yield "settings", rules
-
-
-def _advice(structure: Structure) -> str:
-    """Return how to read `count` and `weight`."""
-    from hushtable.structures.settings import Cells, CountSketch, Haar, Marginals, ProductDyadic
-
-    match structure:
-        case Cells():
-            return "`count` is the noisy count of a cell. For sums over cells, add up `weight`."
-        case Marginals():
-            said = "of a cell of its marginal. Every marginal counts everybody: add up `weight` within one"
-            return f"`count` is the noisy count {said}, or ask `hushtable query`."
-        case CountSketch():
-            said = "`count` is a noisy sum over the cells of a bucket, half of them counted as negative."
-            return f"{said} It says nothing by itself: ask `hushtable query`."
-        case Haar():
-            said = "of the first half of a range minus the second; at level 0, of all"
-        case ProductDyadic():
-            said = "of a box, from the first to the last value of both attributes"
-        case _:
-            said = "of a range, from its first to its last cell"
-    return f"`count` is the noisy count {said}. Rows overlap: for sums, ask `hushtable query`."
 
 
 def _attributes(domain: Domain) -> Table:

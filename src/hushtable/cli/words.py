@@ -4,21 +4,14 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import exp, expm1, log10, sqrt
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from hushtable.domain.attributes import Bins, Categories, Edges, Integers, Kind, Other, Rule, Times
 from hushtable.domain.kinds import plain
 from hushtable.domain.measure import Measure
 from hushtable.errors import printable as printable
-from hushtable.methods.settings import (
-    Everything,
-    Filter,
-    FilterPriority,
-    FilterThreshold,
-    Method,
-    Priority,
-    Threshold,
-)
+from hushtable.laws.acceptance import Acceptance
+from hushtable.methods.settings import Method
 from hushtable.release.terms import as_text
 
 if TYPE_CHECKING:
@@ -84,48 +77,55 @@ def cells_in_words(cells: int) -> str:
 
 def method_in_words(method: Method, *, of: str = "cells", consistent: bool = False) -> str:
     """Return which rows a summary publishes, of cells, of nodes, or of a consistent tree."""
-    match method:
-        case Everything(nonnegative=nonnegative):
-            return f"everything: all {of}" + ", negative noisy counts raised to 0" * nonnegative
-        case Filter(size=int(size)) if consistent:
+    return method.chosen_by(_Words(method, of=of, consistent=consistent))
+
+
+class _Words(NamedTuple):
+    """A summary in words, by the way in which its rows are chosen."""
+
+    method: Method
+    of: str
+    consistent: bool
+
+    def everything(self, *, nonnegative: bool) -> str:
+        return f"everything: all {self.of}" + ", negative noisy counts raised to 0" * nonnegative
+
+    def accepted(self, rule: Acceptance, *, expected: int | None) -> str:
+        which = "all rows" if expected is None and rule.threshold is None else "a sample of rows"
+        which += f" {self._reaching}" if self.method.filters else self._positive
+        if expected is not None:
+            which += f", about {expected:,} or fewer if the table were empty"
+        elif rule.threshold is not None:
+            which += f", with threshold {exact_in_words(rule.threshold)}"
+        return f"{self.method.name}: {which}"
+
+    def largest(self, size: int, *, two_sided: bool) -> str:
+        if self.consistent:
             nodes = _many(size, "node", "nodes")
             return f"filter: the {nodes} whose smallest noisy count on the way from the root is largest"
-        case Filter(size=int(size)):
-            return f"filter: the {size:,} largest noisy counts{_sides(method)}"
-        case Filter():
-            return f"filter: all rows {_reaching(method, consistent)}"
-        case Threshold():
-            return f"threshold: a sample of rows{_positive(method)}, {_strength(method)}"
-        case Priority(size=size):
-            return f"priority: a sample of at most {_many(size, 'row', 'rows')}{_positive(method)}"
-        case FilterThreshold():
-            return f"filter-threshold: a sample of rows {_reaching(method, consistent)}, {_strength(method)}"
-        case FilterPriority(size=size):
-            rows = _many(size, "row", "rows")
-            return f"filter-priority: at most {rows} {_reaching(method, consistent)}"
+        return f"filter: the {size:,} largest noisy counts{self._sides}"
 
+    def priorities(self, size: int, rule: Acceptance) -> str:
+        rows = _many(size, "row", "rows")
+        if self.method.filters:
+            return f"{self.method.name}: at most {rows} {self._reaching}"
+        return f"{self.method.name}: a sample of at most {rows}{self._positive}"
 
-def _reaching(method: Filter | FilterThreshold | FilterPriority, consistent: bool) -> str:
-    """Return which rows pass the cutoff of a filter."""
-    assert isinstance(method.cutoff, Fraction), "settings keep exact numbers"
-    around = ", and so does that of every range around" if consistent else ""
-    return f"whose noisy count reaches {exact_in_words(method.cutoff)}{_sides(method)}{around}"
+    @property
+    def _reaching(self) -> str:
+        """Which rows pass the cutoff of a filter."""
+        around = ", and so does that of every range around" if self.consistent else ""
+        cutoff = exact_in_words(Fraction(self.method.cutoff or 0))
+        return f"whose noisy count reaches {cutoff}{self._sides}{around}"
 
+    @property
+    def _sides(self) -> str:
+        """Whether it is the size of counts that matters, or the counts themselves."""
+        return " in size" if self.method.two_sided else ""
 
-def _strength(method: Threshold | FilterThreshold) -> str:
-    """Return what decides how many rows a threshold sample has."""
-    if isinstance(method.threshold, Fraction):
-        return f"with threshold {exact_in_words(method.threshold)}"
-    return f"about {method.size:,} or fewer if the table were empty"
-
-
-def _sides(method: Filter | FilterThreshold | FilterPriority) -> str:
-    """Return whether it is the size of counts that matters, or the counts themselves."""
-    return " in size" if method.two_sided else ""
-
-
-def _positive(method: Threshold | Priority) -> str:
-    return "" if method.two_sided else " whose noisy count is above 0"
+    @property
+    def _positive(self) -> str:
+        return "" if self.method.two_sided else " whose noisy count is above 0"
 
 
 def cutoff_in_words(cutoff: float, *, two_sided: bool, rule: str | None) -> str:

@@ -29,7 +29,7 @@ from hushtable.engines.sliced.keying import KeyReader, Tally, drawn_salt, keyed_
 from hushtable.engines.sliced.runs import counted_slices, exact_sum
 from hushtable.errors import BadDomain, within_memory
 from hushtable.noise import BitSource, KeyStream
-from hushtable.structures.nodes import NodeSpace
+from hushtable.structures.axes import AxisSpace
 from hushtable.table.lifting import lifted
 from hushtable.table.progress import Progress, unheard
 from hushtable.table.slices import Cells, Slices, SlicesHere
@@ -57,7 +57,7 @@ class Counted(Protocol):
     def total(self) -> int:
         """Return the sum of all counts."""
 
-    def lifted(self, nodes: NodeSpace) -> Slices:
+    def lifted(self, nodes: AxisSpace) -> Slices:
         """Return the sums of cells that the nodes of a tree hold."""
 
 
@@ -78,7 +78,7 @@ class CountedRows(NamedTuple):
         """Return the sum of all counts."""
         return sum(exact_sum(part.load()[1]) for part in self.slices.parts)
 
-    def lifted(self, nodes: NodeSpace) -> Slices:
+    def lifted(self, nodes: AxisSpace) -> Slices:
         """Return the sums of cells that the nodes of a tree hold."""
         return replace(self.slices, parts=lifted(self.table(), nodes))
 
@@ -161,7 +161,7 @@ def counted_rows(
     memory: int | str | None = None,
     threads: int | None = None,
     entropy: BitSource,
-    nodes: NodeSpace | None = None,
+    nodes: AxisSpace | None = None,
     drawn: float = 0.0,
     progress: Progress = unheard,
 ) -> Iterator[Counted]:

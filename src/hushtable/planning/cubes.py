@@ -27,8 +27,7 @@ from hushtable.planning.judging import CLEARLY, Judgement
 from hushtable.planning.merging import Merging
 from hushtable.planning.predictions import Prediction, Predictor, Setting
 from hushtable.planning.wording import aligned, head, name_of, number, paragraph, percent
-from hushtable.structures.cubes import cube_space
-from hushtable.structures.settings import Marginals
+from hushtable.structures.marginals import Marginals, cube_space
 
 if TYPE_CHECKING:
     from hushtable.planning.plan import Plan

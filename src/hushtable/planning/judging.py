@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import exp
-from typing import Protocol
+from typing import Any, Protocol
 
 from hushtable.planning.predictions import Prediction, score
 from hushtable.planning.wording import percent
@@ -32,6 +32,9 @@ class Verdict(Protocol):
     @property
     def advice(self) -> str | None:
         """What may make it better; None where the plan itself knows that."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain numbers and texts, for JSON."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -76,6 +79,10 @@ class Judgement:
     @property
     def advice(self) -> None:
         """The plan knows what may make it better."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain numbers and texts, for JSON."""
+        return {"worth": self.worth, "against_zero": self.against_zero, "warnings": list(self.warnings)}
 
     @property
     def warnings(self) -> tuple[str, ...]:

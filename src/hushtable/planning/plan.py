@@ -22,14 +22,19 @@ from hushtable.errors import BadChoice, BadMethod, BadNumber, BadPlan, Unreviewe
 from hushtable.laws.rationals import Rational, as_fraction, as_positive, as_rate
 from hushtable.methods.settings import Everything, Filter, FilterPriority, Method, Priority, Threshold
 from hushtable.planning.choosing import CUTOFFS, best_cutoff, curve, recommended
+from hushtable.planning.judges import JUDGES, judged
 from hushtable.planning.judging import CLEARLY, Judgement
 from hushtable.planning.predictions import Prediction, Predictor, Setting
 from hushtable.planning.profile import LARGEST_DOMAIN, Profile
 from hushtable.planning.reading import profile_like, read_profile
 from hushtable.planning.rollups import Ladder, Rollup, ladders, rollups
-from hushtable.planning.trees import fits_a_tree, predict_tree
+from hushtable.planning.trees import fits_a_tree, judgement_of_tree, predicted_tree
 from hushtable.planning.wording import name_of, options_of, percent, text_of, tree_name
-from hushtable.structures.settings import Cells, CountSketch, Marginals, Structure, Tree
+from hushtable.structures.cells import Cells
+from hushtable.structures.marginals import Marginals
+from hushtable.structures.pruned import Tree
+from hushtable.structures.sketch import CountSketch
+from hushtable.structures.structure import Structure
 
 if TYPE_CHECKING:
     from hushtable.planning.cubes import CubePrediction
@@ -43,6 +48,7 @@ _MOST_CELLS = 10**6  # up to which noise on every cell is a choice
 _AS_GOOD = 1.05  # errors within this factor are as good: no assumption is so close
 _FITS = 1.05  # of the size: more rows than that were not asked for
 _CELLS = Cells()
+_KNOWN = "Take 'tree', publish cells, or leave the plan and what it assumes out."
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -110,8 +116,13 @@ class Plan:
         of another structure            `BadChoice`; `cube` and `sketch` judge those that a plan knows
         ==============================  ==============================================================
         """
-        if not isinstance(structure, Cells):
-            return self._judged_tree(self._predicted_tree(method, structure))
+        if structure != _CELLS:
+            if structure.several or structure.rows_published is not None:
+                fact = "data cubes and sketches are judged by `Plan.cube` and `Plan.sketch`"
+                raise BadChoice(fact, _KNOWN)
+            if structure.name not in JUDGES:
+                raise BadChoice("of structures, a plan knows trees that a filter prunes", _KNOWN)
+            return judged(self, structure, [method])  # type: ignore[return-value]
         known = (each for each in self.predictions if each.method == method)
         sizes = list(self.zero_errors)
         return self._judged(next(known, None) or self.predictor.predict(method, sizes=sizes))
@@ -121,7 +132,7 @@ class Plan:
         """What to expect of a pruned tree of this size, for ranges; None if the cells make no line."""
         if not fits_a_tree(self.cells_total):
             return None
-        return self._predicted_tree(Filter(size=self.size, two_sided=False), Tree())
+        return predicted_tree(self, Tree(), Filter(size=self.size, two_sided=False))
 
     def cube(self, structure: Marginals, methods: Sequence[Method] | None = None) -> CubePrediction:
         """Say what each marginal of a data cube would be worth, beside sums from the recommended cells.
@@ -141,7 +152,7 @@ class Plan:
     @property
     def structure(self) -> Literal["cells", "tree"]:
         """What to publish for sums over ranges: a tree where it is clearly better than cells."""
-        if self.tree is None or self._judged_tree(self.tree).wasted:
+        if self.tree is None or judgement_of_tree(self, self.tree).wasted:
             return "cells"
         return "tree" if (self.against_cells or 1.0) < CLEARLY else "cells"
 
@@ -149,27 +160,6 @@ class Plan:
     def against_cells(self) -> float | None:
         """The errors of the tree over ranges, as a multiple of those of the recommended cells."""
         return None if self.tree is None else exp(self.tree.score - self.recommended.score)
-
-    def _predicted_tree(self, method: Method, structure: Structure) -> Prediction:
-        if not isinstance(structure, Tree) or not isinstance(method, Filter):
-            fact = "of structures, a plan knows trees that a filter prunes"
-            if isinstance(structure, Marginals | CountSketch):
-                fact = "data cubes and sketches are judged by `Plan.cube` and `Plan.sketch`"
-            raise BadChoice(fact, "Take 'tree', publish cells, or leave the plan and what it assumes out.")
-        return predict_tree(
-            self.profile,
-            structure,
-            method,
-            cells_total=self.cells_total,
-            rate=self.epsilon / self.sensitivity,
-            domain_bytes=self.domain_bytes,
-            sizes=list(self.zero_errors),
-        )
-
-    def _judged_tree(self, prediction: Prediction) -> Judgement:
-        return Judgement(
-            prediction=prediction, cells_total=self.cells_total, size=self.size, total_errors=None
-        )
 
     def _judged(self, prediction: Prediction) -> Judgement:
         return Judgement(
@@ -200,7 +190,7 @@ class Plan:
     @property
     def cutoff(self) -> int:
         """The cutoff that a filter-priority sample should have."""
-        return next(each.cutoff for each in self.predictions if isinstance(each.method, FilterPriority))
+        return next(each.cutoff for each in self.predictions if each.method.name == FilterPriority.name)
 
     @cached_property
     def rollups(self) -> tuple[Rollup, ...]:

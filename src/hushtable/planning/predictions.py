@@ -15,15 +15,8 @@ from math import ceil, log, log2, sqrt
 import numpy as np
 
 from hushtable.errors import BadChoice
-from hushtable.methods.settings import (
-    Everything,
-    Filter,
-    FilterPriority,
-    FilterThreshold,
-    Method,
-    Priority,
-    Threshold,
-)
+from hushtable.laws.acceptance import Acceptance
+from hushtable.methods.settings import Method
 from hushtable.planning.moments import Array, Noise, Outcomes, Rule
 from hushtable.planning.profile import Profile
 from hushtable.planning.sums import Answer, Cells
@@ -143,28 +136,28 @@ class Predictor:
 
     def rule_of(self, method: Method) -> Rule:
         """Return the rule of a method; a size becomes what is expected to yield it."""
-        match method:
-            case Everything(nonnegative=False):
-                return Rule(everything=True)
-            case Filter(size=int(size), two_sided=True):
-                return self._filtered(size)
-            case Filter(cutoff=Fraction() as cutoff, two_sided=True):
-                return Rule(cutoff=_whole(cutoff))
-            case Priority(size=size, two_sided=True):
-                return self._sampled(1, size, self.table)
-            case FilterPriority(cutoff=Fraction() as cutoff, size=size, two_sided=True):
-                return self._sampled(_whole(cutoff), size, self.table)
-            case Threshold(threshold=Fraction() as threshold, two_sided=True):
-                return Rule(threshold=float(threshold))
-            case Threshold(size=int(size), two_sided=True):
-                # The size of a threshold sample is that of an empty table.
-                return self._sampled(1, size, self._empty)
-            case FilterThreshold(cutoff=Fraction() as cutoff, size=int(size), two_sided=True):
-                return self._sampled(_whole(cutoff), size, self._empty)
-            case FilterThreshold(cutoff=Fraction() as cutoff, threshold=Fraction() as level, two_sided=True):
-                return Rule(cutoff=_whole(cutoff), threshold=float(level))
-        fact = "a plan knows two-sided summaries only, and this one is one-sided"
-        raise BadChoice(fact, "Take a two-sided one, or publish without a plan.")
+        if not method.two_sided:
+            fact = "a plan knows two-sided summaries only, and this one is one-sided"
+            raise BadChoice(fact, "Take a two-sided one, or publish without a plan.")
+        return method.chosen_by(self)
+
+    def everything(self, *, nonnegative: bool) -> Rule:
+        """Return the rule of all cells."""
+        return Rule(everything=True)
+
+    def accepted(self, rule: Acceptance, *, expected: int | None) -> Rule:
+        """Return the rule of cells that are accepted by themselves."""
+        if expected is not None:  # the size of a threshold sample is that of an empty table
+            return self._sampled(rule.lowest, expected, self._empty)
+        return Rule(cutoff=rule.lowest, threshold=float(rule.threshold or 0))
+
+    def largest(self, size: int, *, two_sided: bool) -> Rule:
+        """Return the filter that yields so many rows, some of the counts right at its cutoff."""
+        return self._filtered(size)
+
+    def priorities(self, size: int, rule: Acceptance) -> Rule:
+        """Return the sample of so many rows."""
+        return self._sampled(rule.lowest, size, self.table)
 
     @property
     def _empty(self) -> Cells:
@@ -212,7 +205,3 @@ class Predictor:
                 return Rule(cutoff=cutoff, threshold=middle)
             low, high = (middle, high) if rows > size else (low, middle)
         return Rule(cutoff=cutoff, threshold=high)
-
-
-def _whole(cutoff: Fraction) -> int:
-    return max(1, ceil(cutoff))

@@ -76,7 +76,7 @@ def profile_like(path: str | os.PathLike[str]) -> Profile:
     3. What the noisy total has beyond the rest lies below the cutoff: as much on each count from 1 on.
     """
     release = ReleaseFile(Path(path), read_head(Path(path)))
-    if release.terms.nodes is not None:
+    if release.terms.nodes.named(release.domain) is not None:
         fact = f"{Path(path).name}: its rows are nodes of a structure, and a plan is about cells"
         raise BadPlan(fact, "Take a release of cells, or state what you expect.")
     if release.domain.cells_total > LARGEST_DOMAIN:

@@ -36,7 +36,7 @@ from hushtable.planning.profile import Profile
 from hushtable.planning.sums import frequencies, mean_size, noise_waves
 from hushtable.planning.sweep import replanned
 from hushtable.planning.wording import aligned, head, name_of, number, paragraph, percent
-from hushtable.structures.settings import LARGEST_SKETCH, CountSketch
+from hushtable.structures.sketch import LARGEST_SKETCH, CountSketch
 
 if TYPE_CHECKING:
     from hushtable.planning.plan import Plan
@@ -183,7 +183,7 @@ class SketchPrediction:
 def predict_sketch(plan: Plan, structure: CountSketch) -> SketchPrediction:
     """Return what to expect of a sketch, and of the recommended cells with as many rows."""
     sizes = [1, *(size for size in plan.zero_errors if size > 1)]
-    equal = replanned(plan, Fraction(1), min(compared_size(structure), plan.cells_total))
+    equal = replanned(plan, Fraction(1), min(structure.rows_published, LARGEST_SIZE, plan.cells_total))
     cells = equal.predictor.predict(equal.recommended.method, sizes=sizes)
     own = _errors(plan, structure)
     return SketchPrediction(
@@ -195,15 +195,6 @@ def predict_sketch(plan: Plan, structure: CountSketch) -> SketchPrediction:
         occupied_error=equal.predictor.occupied_error(cells.method),
         best=_best(plan, [structure, *_shapes(structure.width * structure.depth)]),
     )
-
-
-def compared_size(structure: CountSketch) -> int:
-    """Return how many rows of cells a sketch is compared with: as many as it has buckets.
-
-    >>> compared_size(CountSketch(width=1000, depth=3))
-    3000
-    """
-    return min(structure.width * structure.depth, LARGEST_SIZE)
 
 
 def _errors(plan: Plan, structure: CountSketch) -> SketchErrors:

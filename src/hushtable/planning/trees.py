@@ -10,16 +10,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from math import ceil
+from typing import TYPE_CHECKING
 
 from hushtable.errors import BadChoice
-from hushtable.methods.settings import Filter
+from hushtable.methods.settings import Filter, Method
+from hushtable.planning.judging import Judgement
 from hushtable.planning.predictions import BYTES, Prediction
 from hushtable.planning.profile import Profile
 from hushtable.planning.pruning import ProfileTree, PrunedTree
 from hushtable.planning.ranges import RangeErrors
 from hushtable.structures.branching import least_cutoff
 from hushtable.structures.lines import LARGEST_LINE
-from hushtable.structures.settings import MORTON, Tree
+from hushtable.structures.orders import MORTON
+from hushtable.structures.pruned import Tree
+
+if TYPE_CHECKING:
+    from hushtable.planning.plan import Plan
 
 _BYTES_A_NODE = 13.0  # measured on releases of 10^3 to 10^5 rows; right within a quarter
 
@@ -29,10 +35,37 @@ def fits_a_tree(cells_total: int) -> bool:
     return 2 <= cells_total <= LARGEST_LINE
 
 
+def judge_tree(plan: Plan, structure: Tree, methods: Sequence[Method] | None) -> Judgement:
+    """Return what a plan says of a tree; errors are those of ranges, beside answering 0 alone."""
+    method = Filter(size=plan.size, two_sided=False) if methods is None else methods[0]
+    return judgement_of_tree(plan, predicted_tree(plan, structure, method))
+
+
+def judgement_of_tree(plan: Plan, prediction: Prediction) -> Judgement:
+    """Return a prediction of a tree beside what it is compared with."""
+    return Judgement(prediction=prediction, cells_total=plan.cells_total, size=plan.size, total_errors=None)
+
+
+def predicted_tree(plan: Plan, structure: Tree, method: Method) -> Prediction:
+    """Return what to expect of a tree under the assumptions of a plan."""
+    if not method.filters or method.samples:
+        hint = "Take 'tree', publish cells, or leave the plan and what it assumes out."
+        raise BadChoice("of structures, a plan knows trees that a filter prunes", hint)
+    return predict_tree(
+        plan.profile,
+        structure,
+        method,
+        cells_total=plan.cells_total,
+        rate=plan.epsilon / plan.sensitivity,
+        domain_bytes=plan.domain_bytes,
+        sizes=list(plan.zero_errors),
+    )
+
+
 def predict_tree(
     profile: Profile,
     structure: Tree,
-    method: Filter,
+    method: Method,
     *,
     cells_total: int,
     rate: Fraction,

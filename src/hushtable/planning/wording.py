@@ -13,18 +13,10 @@ from math import exp, log10, sqrt
 from typing import TYPE_CHECKING
 
 from hushtable.domain.kinds import plain
-from hushtable.methods.settings import (
-    Everything,
-    Filter,
-    FilterPriority,
-    FilterThreshold,
-    Method,
-    Priority,
-    Threshold,
-)
+from hushtable.methods.settings import Method
 from hushtable.planning.moments import Noise
 from hushtable.planning.predictions import Prediction, score
-from hushtable.structures.settings import Tree
+from hushtable.structures.pruned import Tree
 
 if TYPE_CHECKING:
     from hushtable.planning.plan import Plan
@@ -146,19 +138,12 @@ def _rollups(plan: Plan) -> str:
 def name_of(prediction: Prediction) -> str:
     """Return a summary with the cutoff or threshold that it is expected to have."""
     cutoff, threshold = number(prediction.cutoff), number(prediction.threshold)
-    match prediction.method:
-        case Everything():
-            return "everything"
-        case Filter():
-            return f"filter from {cutoff}"
-        case FilterPriority():
-            return f"filter-priority from {cutoff}"
-        case FilterThreshold():
-            return f"filter-threshold from {cutoff}, threshold {threshold}"
-        case Priority():
-            return f"priority, threshold {threshold}"
-        case _:
-            return f"threshold {threshold}"
+    method, said = prediction.method, prediction.method.name
+    if method.filters:
+        said += f" from {cutoff}"
+    if method.samples and not (method.filters and method.expected_rows is None and method.threshold is None):
+        said += f"{', threshold' * (said != 'threshold')} {threshold}"
+    return said
 
 
 def tree_name(prediction: Prediction) -> str:
@@ -172,15 +157,8 @@ def options_of(method: Method) -> str:
     >>> options_of(FilterPriority(cutoff=57, size=1000))
     '--summary filter-priority --cutoff 57 --size 1000'
     """
-    names = {
-        Everything: "everything",
-        Filter: "filter",
-        FilterPriority: "filter-priority",
-        Priority: "priority",
-        Threshold: "threshold",
-    }
-    cutoff, size = getattr(method, "cutoff", None), getattr(method, "size", None)
-    said = [f"--summary {names[type(method)]}"]
+    cutoff, size = method.cutoff, method.size
+    said = [f"--summary {method.name}"]
     said += [f"--cutoff {cutoff}"] * (cutoff is not None) + [f"--size {size}"] * (size is not None)
     return " ".join(said)
 

@@ -7,60 +7,30 @@ release records.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from hushtable.domain.domain import Domain
 from hushtable.errors import BadChoice
 from hushtable.laws.rationals import Rational
-from hushtable.methods.settings import (
-    Everything,
-    Filter,
-    FilterPriority,
-    FilterThreshold,
-    Method,
-    Priority,
-    Threshold,
-)
+from hushtable.methods.settings import METHODS, Method, Priority
 from hushtable.methods.tuning import AUTO_CUTOFF, auto_cutoff, marginal_method
 from hushtable.planning.plan import PLAN_RULE, Plan
-from hushtable.structures.cubes import CubeSpace, cube_space
-from hushtable.structures.nodes import as_structure, published_units
-from hushtable.structures.settings import (
-    STRUCTURES,
-    Cells,
-    CountSketch,
-    Dyadic,
-    Marginals,
-    Structure,
-    Tree,
-)
+from hushtable.structures.cells import Cells
+from hushtable.structures.marginals import largest_of
+from hushtable.structures.registry import as_structure
+from hushtable.structures.structure import NodeSpace, Structure
 
 AUTO = "auto"
 _CELLS = Cells()
-SUMMARIES = (AUTO, "everything", "filter", "threshold", "priority", "filter-threshold", "filter-priority")
+_SETTINGS = ("cutoff", "threshold", "size")
 # What each summary takes beside `one_sided`.
 _TAKES: dict[str, tuple[str, ...]] = {
     AUTO: ("size",),
-    "everything": (),
-    "filter": ("cutoff", "size"),
-    "threshold": ("threshold", "size"),
-    "priority": ("size",),
-    "filter-threshold": ("cutoff", "threshold", "size"),
-    "filter-priority": ("cutoff", "size"),
+    **{name: tuple(each for each in _SETTINGS if each in kind.settings()) for name, kind in METHODS.items()},
 }
-# Which structures take each of their settings.
-_OF: dict[str, tuple[str, ...]] = {
-    "order": ("dyadic", "haar", "product-dyadic", "tree"),
-    "consistent": ("dyadic",),
-    "branching": ("tree",),
-    "width": ("sketch",),
-    "depth": ("sketch",),
-    "marginals": ("marginals",),
-    "weights": ("marginals",),
-}
+SUMMARIES = tuple(_TAKES)
 _ASSUME = "Give one: expected cells, mean and sd; a profile; or an older release that it is like."
 
 
@@ -120,14 +90,14 @@ def choice(
         if size is None:
             raise BadChoice("a cutoff of `auto` needs a size", "Give the number of rows you want.")
         size = Priority(size=size).size  # checked before it is used
-        if isinstance(structure, Tree) and summary != "filter":
+        if structure.prunes and summary != "filter":
             fact = f"a tree is pruned by a filter, and {summary!r} is another summary"
             raise BadChoice(fact, "Leave the summary out, or take another structure.")
-        if plan is None and isinstance(structure, Tree):
+        if plan is None and structure.prunes:
             # The rule counts nodes that noise sends over a cutoff, of which a tree examines few.
             hint = "Give a size alone: a tree stops by itself where noise would make it grow."
             raise BadChoice("a tree has no automatic cutoff", hint)
-        if plan is None or isinstance(structure, Marginals):  # whose cells are not those of the plan
+        if plan is None or structure.several:  # whose cells are not those of the plan
             cutoff, rule = auto_cutoff(size, cells=cells, rate=rate, two_sided=not one_sided), AUTO_CUTOFF
         else:
             cutoff, rule = _planned_cutoff(plan, structure), PLAN_RULE
@@ -155,47 +125,52 @@ def choice_over(
     `epsilon` is for all that is published but a total, and `sensitivity` that of a table of cells. A marginal
     that a size alone has room for is published whole; a plan judges that, and has a size where none is given.
     """
-    if isinstance(structure, CountSketch) and size is not None:
-        raise BadChoice("a sketch has no size", "Its width and its depth say how many buckets it has.")
+    check_size(structure, size)
 
     def chosen(cells: int, rate: Fraction) -> Choice:
         return choice(
-            summary or default_summary(structure),
+            summary or structure.default_method,
             size=size,
             cutoff=cutoff,
             threshold=threshold,
-            one_sided=one_sided or needs_one_side(structure),
+            one_sided=one_sided or structure.rooted,
             cells=cells,
             rate=rate,
             plan=plan,
             structure=structure,
         )
 
-    units, for_each = published_units(structure, domain)
-    rate = epsilon / (sensitivity * for_each)
-    if not isinstance(structure, Marginals):
-        return chosen(units, rate)
+    total, per_cell = structure.sizes(domain)
+    rate = epsilon / (sensitivity * per_cell)
+    if not structure.several:
+        return chosen(total, rate)
     if summary == AUTO and plan is None:
         raise BadChoice("a summary of `auto` needs an assumption about the table", _ASSUME)
-    cube, parts = cube_space(structure, domain), []
+    nodes, parts = structure.over(domain), []
     alone = summary in (None, AUTO) and cutoff is None and threshold is None
     if size is None and plan is not None and alone:
         size = plan.size
     if size is not None:
         size = Priority(size=size).size  # checked before it is used
-    for each in cube.marginals:
+    for each in nodes.marginals:
         cells, own_rate = each.domain.cells_total, rate * each.share
         if alone and size is not None:
             method, rule = marginal_method(size, cells=cells, rate=own_rate, two_sided=not one_sided)
             parts.append(Choice(method, rule, plan))
         else:
             parts.append(chosen(cells, own_rate))
-    return over_cube(cube, parts)
+    return joined_choices(nodes, parts)
 
 
-def over_cube(cube: CubeSpace, parts: Sequence[Choice]) -> Choice:
-    """Return the choices for marginals as one."""
-    return parts[cube.largest]._replace(parts=tuple(parts))
+def joined_choices(nodes: NodeSpace, parts: Sequence[Choice]) -> Choice:
+    """Return the choices for several tables as one."""
+    return parts[largest_of(nodes.marginals)]._replace(parts=tuple(parts))
+
+
+def check_size(structure: Structure, size: int | None) -> None:
+    """Raise where a size is given for a structure that has its own."""
+    if structure.rows_published is not None and size is not None:
+        raise BadChoice("a sketch has no size", "Its width and its depth say how many buckets it has.")
 
 
 def takes_size(summary: str, *, cutoff: Rational | None, threshold: Rational | None) -> bool:
@@ -215,7 +190,7 @@ def recommended(plan: Plan | None, structure: Structure = _CELLS, *, one_sided: 
     """Return what the plan recommends: a summary of cells, or of a tree."""
     if plan is None:
         raise BadChoice("a summary of `auto` needs an assumption about the table", _ASSUME)
-    if isinstance(structure, Tree) and plan.tree is not None:
+    if structure.prunes and plan.tree is not None:
         return Choice(plan.tree.method, PLAN_RULE, plan)
     if one_sided:
         raise BadChoice("a plan recommends two-sided summaries only", "Name a summary, or leave that out.")
@@ -223,7 +198,7 @@ def recommended(plan: Plan | None, structure: Structure = _CELLS, *, one_sided: 
 
 
 def _planned_cutoff(plan: Plan, structure: Structure) -> int:
-    return plan.cutoff if plan.tree is None or not isinstance(structure, Tree) else plan.tree.cutoff
+    return plan.tree.cutoff if structure.prunes and plan.tree is not None else plan.cutoff
 
 
 def _method(
@@ -235,71 +210,10 @@ def _method(
     two_sided: bool,
 ) -> Method:
     """Return the summary of that name with these settings."""
-    if summary == "everything":
-        return Everything(nonnegative=not two_sided)
-    if summary == "filter":
-        return Filter(cutoff=cutoff, size=size, two_sided=two_sided)
-    if summary == "threshold":
-        return Threshold(threshold=threshold, size=size, two_sided=two_sided)
-    if summary == "filter-threshold":
-        assert cutoff is not None
-        return FilterThreshold(cutoff=cutoff, threshold=threshold, size=size, two_sided=two_sided)
-    if size is None:
+    kind = METHODS[summary]
+    if size is None and "priority" in summary:
         raise BadChoice(f"the summary {summary!r} needs a size", "Give the number of rows you want.")
-    if summary == "priority":
-        return Priority(size=size, two_sided=two_sided)
-    assert cutoff is not None
-    return FilterPriority(cutoff=cutoff, size=size, two_sided=two_sided)
-
-
-def default_summary(structure: Structure) -> str:
-    """Return the summary for a size alone: of nodes the largest, which ranges are made of best."""
-    if isinstance(structure, CountSketch):
-        return "everything"
-    return "filter-priority" if isinstance(structure, Cells | Marginals) else "filter"
-
-
-def structure_choice(
-    name: str,
-    *,
-    order: Sequence[str] | str | None = None,
-    consistent: bool = False,
-    branching: int | None = None,
-    width: int | None = None,
-    depth: int | None = None,
-    marginals: Sequence[Sequence[str] | str] | None = None,
-    weights: Sequence[Rational] | str | None = None,
-) -> Structure:
-    """Return the structure of that name, with what it takes.
-
-    >>> structure_choice("dyadic", order=["work"])
-    Dyadic(consistent=False, order=('work',))
-    """
-    if name not in STRUCTURES:
-        raise BadChoice(f"there is no structure {name!r}", f"There are {', '.join(STRUCTURES)}.")
-    settings: dict[str, Any] = {}
-    given = {
-        "order": order,
-        "consistent": consistent or None,
-        "branching": branching,
-        "width": width,
-        "depth": depth,
-        "marginals": marginals,
-        "weights": weights,
-    }
-    for setting, value in given.items():
-        if value is not None:
-            if name not in _OF[setting]:
-                own = " and ".join(map(repr, _OF[setting]))
-                fact = f"the structure {name!r} takes no `{setting}`"
-                raise BadChoice(fact, f"It goes with {own}.")
-            settings[setting] = value
-    if name == "sketch" and width is None:
-        raise BadChoice("a sketch needs a width", "Give the number of buckets in a row.")
-    if name == "marginals":
-        return Marginals(*settings.pop("marginals", ()), **settings)
-    made: Structure = STRUCTURES[name](**settings)
-    return made
+    return kind.made(size=size, cutoff=cutoff, threshold=threshold, two_sided=two_sided)
 
 
 def planned_structure(plan: Plan | None, summary: object = None) -> Structure:
@@ -310,17 +224,3 @@ def planned_structure(plan: Plan | None, summary: object = None) -> Structure:
         fact = "a structure of `auto` brings its own summary, and another was given"
         raise BadChoice(fact, "Leave the summary out, or name the structure.")
     return as_structure(plan.structure)
-
-
-def needs_one_side(structure: Structure) -> bool:
-    """Return whether a structure takes filters of counts above 0 only."""
-    return isinstance(structure, Tree) or (isinstance(structure, Dyadic) and structure.consistent)
-
-
-def name_of(method: Method) -> str:
-    """Return the name of a summary as the owner gives it.
-
-    >>> name_of(FilterPriority(cutoff=20, size=1000))
-    'filter-priority'
-    """
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", "-", type(method).__name__).lower()

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.release.terms import Part, Terms
-from hushtable.structures.cubes import CubeSpace
+from hushtable.structures.marginals import largest_of
 from hushtable.summaries.summary import Summary
 
 
@@ -33,8 +33,7 @@ def rows_of(summary: Summary) -> Rows:
 
 def joined(terms: Terms, parts: Sequence[Part], drawn: Sequence[Summary]) -> tuple[Terms, Rows]:
     """Return the summaries of all marginals of a cube as one."""
-    assert isinstance(terms.nodes, CubeSpace)
-    largest = parts[terms.nodes.largest]
+    largest = parts[largest_of(terms.nodes.marginals)]
     same = {each.name: getattr(largest, each.name) for each in fields(Part)}
     rows = Rows(
         np.concatenate([terms.nodes.codes(number, each.codes) for number, each in enumerate(drawn)]),
@@ -45,8 +44,7 @@ def joined(terms: Terms, parts: Sequence[Part], drawn: Sequence[Summary]) -> tup
 
 
 def summary_of(terms: Terms, rows: Rows) -> Summary:
-    """Return rows as the summary they came from; not of a whole cube."""
-    assert not isinstance(terms.nodes, CubeSpace)
+    """Return rows as the summary they came from; not of several tables together."""
     return Summary(
         shape=terms.space.shape,
         method=terms.method,
@@ -57,5 +55,5 @@ def summary_of(terms: Terms, rows: Rows) -> Summary:
         weights=rows.weights,
         threshold=terms.threshold,
         cutoff=terms.cutoff,
-        nodes=terms.nodes,
+        nodes=None if terms.structure.name == "cells" else terms.nodes,
     )

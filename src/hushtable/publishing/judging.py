@@ -5,35 +5,21 @@ Promise: a refusal follows from the terms and the plan alone, both public, so it
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from fractions import Fraction
 
 from hushtable.errors import BadChoice, WastedRelease
-from hushtable.methods.settings import Method
-from hushtable.planning.judging import Verdict
+from hushtable.planning.judges import judged
 from hushtable.planning.plan import PLAN_RULE, Plan
 from hushtable.release.assumed import Assumption
 from hushtable.release.terms import Terms, as_text
-from hushtable.structures.cubes import CubeSpace
-from hushtable.structures.nodes import Nodes
-from hushtable.structures.settings import Cells, CountSketch, Dyadic, Haar, Marginals, Structure, Tree
-
-
-def check_covered(structure: Structure) -> None:
-    """Raise unless plans know this structure."""
-    if not isinstance(structure, Cells | Tree | CountSketch | Marginals):
-        fact = "a plan is about cells, trees, sketches and cubes, not about other structures"
-        raise BadChoice(fact, "Take a tree, publish cells, or leave the plan and what it assumes out.")
+from hushtable.structures.structure import Structure
 
 
 def check_on_spark(structure: Structure) -> None:
     """Raise unless slices of this structure are drawn on their own, as workers do."""
-    if isinstance(structure, Cells | Haar) or (isinstance(structure, Dyadic) and not structure.consistent):
-        return
-    names = {Tree: "a pruned tree", Dyadic: "a consistent tree", CountSketch: "a sketch", Marginals: "a cube"}
-    name = next((name for kind, name in names.items() if isinstance(structure, kind)), "a tree over two axes")
-    hint = "Take ht.Dyadic(), ht.Haar() or cells; or publish from files, on one machine."
-    raise BadChoice(f"{name} is not drawn on Spark, whose workers hold a part of the cells each", hint)
+    if not structure.sliced:
+        fact = f"{structure.called} is not drawn on Spark, whose workers hold a part of the cells each"
+        raise BadChoice(fact, "Take ht.Dyadic(), ht.Haar() or cells; or publish from files, on one machine.")
 
 
 def check_plan(plan: Plan, terms: Terms) -> None:
@@ -44,7 +30,7 @@ def check_plan(plan: Plan, terms: Terms) -> None:
         "epsilon for the noisy total": (plan.total_epsilon, terms.total_epsilon),
         "sensitivity": (plan.sensitivity, terms.measure.sensitivity),
     }
-    if isinstance(terms.structure, Tree):
+    if not terms.structure.takes_total:
         del pairs["epsilon for the noisy total"]  # the plan's is of cells; a tree buys none
     for name, numbers in pairs.items():
         planned, asked = (Fraction(number) for number in numbers)
@@ -54,24 +40,13 @@ def check_plan(plan: Plan, terms: Terms) -> None:
             raise BadChoice(fact, hint)
 
 
-def judged(plan: Plan, structure: Structure, methods: Sequence[Method]) -> Verdict:
-    """Return what a plan says of a release; of a data cube, with a method for each marginal."""
-    if isinstance(structure, Marginals):
-        return plan.cube(structure, methods)
-    if isinstance(structure, CountSketch):
-        return plan.sketch(structure)
-    return plan.judge(methods[0], structure)
-
-
 def check_worth(plan: Plan | None, terms: Terms, *, anyway: bool) -> None:
     """Raise where the release would be wasted, unless the owner wants it anyway."""
     reasons, hints = [], []
-    most, size = terms.units_total, getattr(terms.method, "size", None)
-    if isinstance(terms.nodes, CubeSpace):  # a size is that of each
-        most = max(each.domain.cells_total for each in terms.nodes.marginals)
+    size = terms.method.size  # with several tables, it is that of each
+    most = max((each.domain.cells_total for each in terms.nodes.marginals), default=terms.units_total)
     if size is not None and size > most:
-        what = "nodes" if isinstance(terms.nodes, Nodes) else "cells"
-        reasons.append(f"a size of {size:,} is more than the {most:,} {what} there are")
+        reasons.append(f"a size of {size:,} is more than the {most:,} {terms.structure.row}s there are")
         hints.append(f"Ask for at most {most:,} rows.")
     if plan is not None:
         methods = [part.method for part in terms.parts] or [terms.method]

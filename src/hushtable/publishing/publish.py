@@ -39,29 +39,32 @@ from hushtable.files.apart import Kept
 from hushtable.files.parts import ROWS_IN_A_FILE
 from hushtable.laws.rationals import Rational, as_fraction, as_positive, as_rate
 from hushtable.ledger.ledger import Ledger
-from hushtable.methods.settings import Filter, Method
+from hushtable.methods.settings import Filter, Method, check_method
 from hushtable.noise import BitSource, KeyStream, two_sided_geometric
+from hushtable.planning.judges import check_covered
 from hushtable.planning.plan import Plan
 from hushtable.publishing.choices import (
     AUTO,
     Choice,
+    check_size,
     choice_over,
-    name_of,
-    over_cube,
+    joined_choices,
     planned_structure,
     recommended,
 )
 from hushtable.publishing.joining import Rows, joined, rows_of
-from hushtable.publishing.judging import check_covered, check_on_spark, check_plan, check_worth, recorded
+from hushtable.publishing.judging import check_on_spark, check_plan, check_worth, recorded
 from hushtable.publishing.paying import Payment
-from hushtable.release.layout import check_names
 from hushtable.release.record import check_output, write_release
-from hushtable.release.terms import Part, Terms, as_taken, check_together, takes_total
-from hushtable.structures.cubes import CubeSpace, cube_space
-from hushtable.structures.nodes import NodeSpace, PrunedSpace, as_structure, published_units
-from hushtable.structures.settings import Cells, CountSketch, Marginals, Structure
+from hushtable.release.terms import Part, Terms
+from hushtable.structures.axes import AxisSpace
+from hushtable.structures.marginals import CubeSpace
+from hushtable.structures.pruned import PrunedSpace
+from hushtable.structures.registry import as_structure
+from hushtable.structures.structure import Structure
 from hushtable.summaries.cubes import draw_marginals
-from hushtable.summaries.flat import check_method, expected_empty, summarize_slices
+from hushtable.summaries.flat import check_method as check_flat
+from hushtable.summaries.flat import expected_empty, summarize_slices
 from hushtable.summaries.structured import check_cutoff, drawn_keys
 from hushtable.summaries.summarize import draw_summary
 from hushtable.summaries.summary import Summary
@@ -129,26 +132,25 @@ def publish(
     declared = domain if isinstance(domain, Domain) else Domain.load(domain)
     declared = declared if level is None else declared.at(level)
     measure = Measure(count_column=count_column, sum_column=sum_column, clamp=clamp, unit=unit)
-    if summary is not None and not isinstance(summary, Method):
-        raise BadMethod("summary", type(summary).__name__, "a summary method", "ht.Priority(size=100_000)")
+    if summary is not None:
+        check_method(summary, name="summary")
     if plan is not None and not isinstance(plan, Plan):
         raise BadMethod("plan", type(plan).__name__, "a plan", "ht.plan(...)")
     noised = planned_structure(plan, summary) if structure == AUTO else as_structure(structure)
-    if structure == AUTO and not isinstance(noised, Cells):
+    if structure == AUTO and not noised.takes_total:
         total_share = None  # which goes with cells
     whole, for_total = split_epsilon(epsilon, total_share, noised)
     if plan is not None and size is not None:
         raise BadChoice("a plan has a size, and another was given", "Leave `size` out, or plan with it.")
-    if plan is None and (size is None) == (summary is None) and not isinstance(noised, CountSketch):
+    if plan is None and (size is None) == (summary is None) and noised.rows_published is None:
         raise BadSettings("publish", ("size", "summary"))
-    if isinstance(noised, CountSketch) and size is not None:
-        raise BadChoice("a sketch has no size", "Its width and its depth say how many buckets it has.")
+    check_size(noised, size)
     if summary is not None:
-        chosen = Choice(as_taken(noised, summary), None, plan)
-        if isinstance(noised, Marginals):
-            cube = cube_space(noised, declared)
-            chosen = over_cube(cube, [chosen] * len(cube.marginals))
-    elif plan is not None and not isinstance(noised, Marginals | CountSketch):
+        chosen = Choice(noised.taken(summary), None, plan)
+        if noised.several:
+            nodes = noised.over(declared)
+            chosen = joined_choices(nodes, [chosen] * len(nodes.marginals))
+    elif plan is not None and not noised.several and noised.rows_published is None:
         chosen = recommended(plan, noised)
     else:
         rows, most = whole - for_total, measure.sensitivity
@@ -210,12 +212,11 @@ def publish_chosen(
     if chosen.plan is not None:
         check_covered(structure)
     for each in (chosen, *chosen.parts):
-        check_together(structure, each.method, measure)
-    check_names(structure, domain)
+        structure.check_method(each.method, measure)
     on_spark = is_on_spark(data)
     if on_spark:
         check_on_spark(structure)
-    _, for_each = published_units(structure, domain)
+    _, per_cell = structure.sizes(domain)
     entropy = KeyStream()
     terms = Terms(
         domain=domain,
@@ -225,7 +226,7 @@ def publish_chosen(
         query=query,
         epsilon=epsilon,
         total_epsilon=total_epsilon,
-        sensitivity=measure.sensitivity * for_each,
+        sensitivity=measure.sensitivity * per_cell,
         structure=structure,
         method=chosen.method,
         rule=chosen.rule,
@@ -259,7 +260,7 @@ def publish_chosen(
         memory=memory,
         threads=threads,
         entropy=entropy,
-        nodes=terms.nodes if isinstance(terms.nodes, NodeSpace) else None,
+        nodes=terms.nodes if isinstance(terms.nodes, AxisSpace) else None,
         drawn=0.0 if terms.parts else expected_empty(terms.method, cells=terms.units_total, rate=terms.rate),
         progress=progress,
     ) as counted:
@@ -301,9 +302,9 @@ def drawn_rows(
     """Draw what the terms describe: slice by slice, or, of some structures, from a table in memory."""
     draw: Callable[..., Any]
     sensitivity, nodes = terms.sensitivity, terms.nodes
-    if nodes is None:
+    if terms.structure.name == "cells":
         draw = partial(summarize_slices, counted.slices, counted.space, terms.method)
-    elif isinstance(nodes, NodeSpace) and not nodes.consistent_tree:
+    elif isinstance(nodes, AxisSpace) and not nodes.consistent_tree:
         draw = partial(summarize_slices, counted.lifted(nodes), nodes.space, terms.method)
     elif isinstance(nodes, CubeSpace):
         methods, sensitivity = [part.method for part in terms.parts], terms.measure.sensitivity
@@ -338,9 +339,9 @@ def check_settings(terms: Terms) -> None:
         shares = terms.nodes.tree.shares
         as_rate(rate * shares[0] / shares[-1])  # the root's, which is the smallest
         check_cutoff(terms.nodes, method, rate=rate)
-    elif not (isinstance(terms.nodes, NodeSpace) and terms.nodes.consistent_tree):
+    elif not (isinstance(terms.nodes, AxisSpace) and terms.nodes.consistent_tree):
         cells = terms.units_total if not terms.parts else 1  # of a cube, each part is checked by itself
-        check_method(method, cells_total=cells, rate=rate)
+        check_flat(method, cells_total=cells, rate=rate)
 
 
 def in_one_line(output: str | os.PathLike[str], title: str, method: Method) -> str:
@@ -353,7 +354,7 @@ def in_one_line(output: str | os.PathLike[str], title: str, method: Method) -> s
     name, about = _cut(Path(output).name), _cut(title)
     size: int | None = getattr(method, "size", None)
     rows = "" if size is None else f" of {size:,} row{'s' * (size != 1)}"
-    return f"{name}: {f'{about}, ' * bool(about)}{name_of(method)}{rows}"
+    return f"{name}: {f'{about}, ' * bool(about)}{method.name}{rows}"
 
 
 def _cut(text: str, longest: int = 200) -> str:
@@ -374,12 +375,12 @@ def split_epsilon(
     """Return all of epsilon, and the part of it that buys the noisy total."""
     whole = as_positive(epsilon, name="epsilon", hint="Typical values lie between 0.01 and 10.")
     if total_share is None:
-        return whole, whole * (_TOTAL_SHARE if takes_total(structure) else 0)
+        return whole, whole * (_TOTAL_SHARE if structure.takes_total else 0)
     share = as_fraction(total_share, name="total_share")
     if not 0 <= share < 1:
         hint = "The default is 1/50; 0 publishes no total."
         raise BadNumber(name="total_share", value=total_share, allowed="must be from 0 to below 1", hint=hint)
-    if share and not takes_total(structure):
+    if share and not structure.takes_total:
         fact = "a tree has its total as its root, so no share of epsilon buys another"
         raise BadChoice(fact, "Leave `total_share` out.")
     return whole, whole * share

@@ -14,20 +14,11 @@ from os import PathLike
 import numpy as np
 
 from hushtable.answers.release import Release, open_release
-from hushtable.methods.settings import (
-    Everything,
-    Filter,
-    FilterPriority,
-    FilterThreshold,
-    Method,
-    Priority,
-    Threshold,
-)
+from hushtable.methods.settings import Priority
 from hushtable.publishing.joining import Rows, joined, rows_of, summary_of
 from hushtable.release.record import ReleaseFile, write_release
 from hushtable.release.terms import Part, Terms
-from hushtable.structures.cubes import CubeSpace
-from hushtable.structures.nodes import PrunedSpace
+from hushtable.release.writing import rows_of_parts
 from hushtable.summaries.summary import Summary
 
 
@@ -36,8 +27,8 @@ def thin(release: ReleaseFile, *, size: int, output: str | PathLike[str], overwr
     size = Priority(size=size).size  # checked
     terms = replace(release.terms, version=version("hushtable"))
     rows = Rows(release.codes, release.counts, release.weights)
-    if isinstance(terms.nodes, CubeSpace):
-        terms, rows = _thinned_cube(terms, terms.nodes, rows, size)
+    if terms.parts:
+        terms, rows = _thinned_parts(terms, rows, size)
     else:
         terms, found = _thinned(terms, rows, size)
         rows = rows_of(found)
@@ -53,17 +44,17 @@ def _thinned(terms: Terms, rows: Rows, size: int) -> tuple[Terms, Summary]:
     if len(found) <= size:
         return terms, found
     found = _without_zeros(found).thin(size=size)  # filters and samples never publish a 0
-    method = thinned_method(terms.method, size)
+    method = terms.method.thinned(size)
     # A rule and a plan were for the rows first asked for, so they do not explain these settings.
     met = replace(terms, cutoff=found.cutoff, threshold=found.threshold)
     return replace(met, method=method, rule=None, plan=None), found
 
 
-def _thinned_cube(terms: Terms, cube: CubeSpace, rows: Rows, size: int) -> tuple[Terms, Rows]:
+def _thinned_parts(terms: Terms, rows: Rows, size: int) -> tuple[Terms, Rows]:
     """Return at most `size` rows of each marginal."""
     parts, drawn = [], []
-    for number, place in enumerate(cube.rows(rows.codes)):
-        own = Rows(cube.own_codes(number, rows.codes[place]), rows.counts[place], rows.weights[place])
+    for number, place in enumerate(rows_of_parts(terms, rows.codes)):
+        own = Rows(terms.nodes.own_codes(number, rows.codes[place]), rows.counts[place], rows.weights[place])
         thinned, found = _thinned(terms.part(number), own, size)
         parts.append(Part(**{each.name: getattr(thinned, each.name) for each in fields(Part)}))
         drawn.append(found)
@@ -71,25 +62,9 @@ def _thinned_cube(terms: Terms, cube: CubeSpace, rows: Rows, size: int) -> tuple
     return joined(replace(terms, plan=plan), parts, drawn)
 
 
-def thinned_method(method: Method, size: int) -> Method:
-    """Return the method of thinned rows: filters keep the largest, samples become priority samples."""
-    match method:
-        case Everything(nonnegative=nonnegative):
-            return Filter(size=size, two_sided=not nonnegative)
-        case Filter(two_sided=two_sided):
-            return Filter(size=size, two_sided=two_sided)
-        case Threshold(two_sided=two_sided) | Priority(two_sided=two_sided):
-            return Priority(size=size, two_sided=two_sided)
-        case (
-            FilterThreshold(cutoff=cutoff, two_sided=two_sided)
-            | FilterPriority(cutoff=cutoff, two_sided=two_sided)
-        ):
-            return FilterPriority(cutoff=cutoff, size=size, two_sided=two_sided)
-
-
 def _without_zeros(rows: Summary) -> Summary:
     """Return the rows whose count is not 0; of a pruned tree all, whose root is always there."""
-    if isinstance(rows.nodes, PrunedSpace):
+    if rows.structure.prunes:
         return rows
     some = np.flatnonzero(rows.counts)
     return replace(rows, codes=rows.codes[some], counts=rows.counts[some], weights=rows.weights[some])

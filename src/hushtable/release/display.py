@@ -6,7 +6,6 @@ that does not print: none moves the cursor, starts a line or turns the direction
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from html import escape
 from math import log10
 from typing import TYPE_CHECKING
@@ -15,18 +14,7 @@ from hushtable.domain.kinds import plain
 from hushtable.errors import printable
 from hushtable.release.layout import schema_of
 from hushtable.release.terms import Terms
-from hushtable.structures.cubes import CubeSpace
-from hushtable.structures.nodes import ordered_places
-from hushtable.structures.settings import (
-    MORTON,
-    Cells,
-    CountSketch,
-    Dyadic,
-    Haar,
-    Marginals,
-    ProductDyadic,
-    Tree,
-)
+from hushtable.structures.marginals import largest_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -64,49 +52,6 @@ def html(release: ReleaseFile) -> str:
     )
 
 
-def structure_text(terms: Terms) -> str | None:
-    """Return what was noised in place of cells, or None where it was those."""
-    structure, domain = terms.structure, terms.domain
-    match structure:
-        case Cells():
-            return None
-        case CountSketch(width=width, depth=depth):
-            rows = f"{depth:,} row{'s' * (depth != 1)} of {width:,} buckets"
-            return f"a count sketch, {rows}, over {_listed(domain.names)}"
-        case Marginals():
-            return f"a data cube of {len(terms.parts):,} marginals: {_marginals(terms)}"
-        case Dyadic(consistent=consistent):
-            said = "consistent dyadic ranges" if consistent else "dyadic ranges"
-        case Haar():
-            said = "Haar wavelets"
-        case ProductDyadic():
-            said = "boxes of dyadic ranges"
-        case Tree(branching=branching, order=order):
-            said = f"a pruned tree of branching {branching}{', in z-order,' if order == MORTON else ''}"
-    return f"{said} over {_listed([domain.names[place] for place in ordered_places(structure, domain)])}"
-
-
-def unit_of(terms: Terms) -> str:
-    """Return what a row is: a cell, a node or a bucket.
-
-    A row of a data cube is a cell of a marginal.
-    """
-    if isinstance(terms.structure, CountSketch):
-        return "bucket"
-    return "cell" if isinstance(terms.structure, Cells | Marginals) else "node"
-
-
-def _marginals(terms: Terms) -> str:
-    assert isinstance(terms.nodes, CubeSpace)
-    return _listed([f"({each.label})" for each in terms.nodes.marginals])
-
-
-def _listed(names: Sequence[str]) -> str:
-    if len(names) > _SHOWN_COLUMNS:
-        names = [*names[: _SHOWN_COLUMNS - 1], f"{len(names) - _SHOWN_COLUMNS + 1} more"]
-    return ", ".join(names)
-
-
 def _title(release: ReleaseFile) -> str:
     title, name = release.domain.title, release.path.absolute().name  # of "." too
     return f"{title!r} ({printable(name)})" if title else printable(name)
@@ -116,8 +61,8 @@ def _facts(release: ReleaseFile) -> dict[str, str]:
     """Return what is worth knowing at a glance."""
     terms, all_rows = release.terms, release.terms.units_total
     m = f"{all_rows:,}" if all_rows < 10**15 else f"about 10^{log10(all_rows):.1f}"
-    facts = {"rows": f"{len(release):,} of {m} {unit_of(terms)}s"}
-    if (structure := structure_text(terms)) is not None:
+    facts = {"rows": f"{len(release):,} of {m} {terms.structure.row}s"}
+    if (structure := terms.nodes.named(terms.domain)) is not None:
         facts["structure"] = structure
     facts["summary"] = _summary(release)
     if terms.plan is not None:
@@ -146,9 +91,10 @@ def _summary(release: ReleaseFile) -> str:
 
 def largest_text(terms: Terms) -> str:
     """Return which marginal of a cube a summary is of, where they differ; else nothing."""
-    if not isinstance(terms.nodes, CubeSpace) or len(set(terms.parts)) == 1:
+    if len(set(terms.parts)) < 2:
         return ""
-    return f"; that of {terms.nodes.marginals[terms.nodes.largest].label}, the largest marginal"
+    marginals = terms.nodes.marginals
+    return f"; that of {marginals[largest_of(marginals)].label}, the largest marginal"
 
 
 def plan_in_words(terms: Terms) -> str:

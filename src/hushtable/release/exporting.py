@@ -20,7 +20,6 @@ from hushtable.domain.attributes import Categories
 from hushtable.errors import BadOutput
 from hushtable.files.placing import new_file, only
 from hushtable.files.recognising import MARK, is_table
-from hushtable.release.layout import VALUED, columns_of
 from hushtable.release.record import ReleaseFile
 
 if TYPE_CHECKING:
@@ -46,8 +45,8 @@ def labelled(release: ReleaseFile) -> pa.Table:
     import pyarrow.compute as pc
 
     terms, rows = release.terms, release.to_arrow()
-    for number, column in reversed(list(enumerate(columns_of(terms.structure, terms.domain)))):
-        if column.holds not in VALUED:
+    for number, column in reversed(list(enumerate(terms.nodes.columns(terms.domain)))):
+        if not column.valued:
             continue
         values = terms.domain.attributes[column.place].values
         if isinstance(values, Categories) and values.labels is not None:

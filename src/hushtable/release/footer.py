@@ -14,6 +14,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, fields
 from fractions import Fraction
+from functools import partial
 from typing import Any, NamedTuple, NoReturn
 
 from hushtable.domain.domain import Domain
@@ -27,31 +28,12 @@ from hushtable.domain.measure import Measure, Unit
 from hushtable.errors import BadRelease, HushtableError, printable, shown
 from hushtable.files.parts import FilePart
 from hushtable.laws.rationals import as_fraction
-from hushtable.methods.settings import (
-    Everything,
-    Filter,
-    FilterPriority,
-    FilterThreshold,
-    Method,
-    Priority,
-    Threshold,
-)
+from hushtable.methods.settings import METHODS, Method
 from hushtable.release.assumed import Assumption
 from hushtable.release.json import NotJSON, pack, read_json, unpack
 from hushtable.release.terms import Part, Terms
-from hushtable.structures.cubes import CubeSpace
-from hushtable.structures.settings import (
-    AUTO,
-    MORTON,
-    STRUCTURES,
-    Cells,
-    CountSketch,
-    Dyadic,
-    Marginals,
-    Structure,
-    Tree,
-    name_of,
-)
+from hushtable.structures.registry import STRUCTURES
+from hushtable.structures.structure import Structure
 
 FORMAT = 4  # the highest that is known; older kinds of files keep theirs, so that older readers open them
 KEY = "hushtable"
@@ -59,14 +41,6 @@ DOMAIN_KEY = "hushtable.domain"
 PART_KEY = "file_part"  # `parts` are the marginals of a cube
 
 _LARGEST_PLAIN_DOMAIN = 1 << 22  # characters; a longer footer slows every tool that opens the file
-_METHODS: dict[str, type[Method]] = {
-    "everything": Everything,
-    "filter": Filter,
-    "threshold": Threshold,
-    "priority": Priority,
-    "filter-threshold": FilterThreshold,
-    "filter-priority": FilterPriority,
-}
 UNKNOWN = "its footer is of no known kind"
 _LONGEST_MESSAGE = 500  # characters
 _DAMAGED = "Get the file again from where it was published, or ask who made it."
@@ -94,7 +68,8 @@ def entries_of(terms: Terms, part: FilePart | None = None) -> dict[str, str]:
         "epsilon": str(terms.epsilon),
         "total_epsilon": str(terms.total_epsilon),
         "sensitivity": str(terms.sensitivity),
-        **_structure_entries(terms.structure),
+        "structure": terms.structure.name,
+        **terms.structure.to_entries(),
         **_kind_entries(terms),
         "summary": _summary_table(terms.method),
         "rule": terms.rule,
@@ -172,8 +147,8 @@ def _terms(said: Said) -> Terms:
         total=None if total is None else _whole(total, "total"),
         version=_line(document, "version", str),
         plan=_plan(_object(document["plan"], "its plan")) if "plan" in document else None,
-        keys=_texts(document, "keys") if isinstance(structure, CountSketch) else (),
-        parts=_parts(document) if isinstance(structure, Marginals) else (),
+        keys=_texts(document, "keys") if structure.key_words else (),
+        parts=_parts(document) if structure.several else (),
     )
 
 
@@ -205,70 +180,32 @@ def _format_of(structure: Structure, part: FilePart | None) -> int:
 
     A part of any of them has 4, so that no older reader takes it for the whole.
     """
-    if part is not None:
-        return 4
-    if isinstance(structure, CountSketch | Marginals):
-        return 3
-    return 1 if isinstance(structure, Cells) else 2
-
-
-def _structure_entries(structure: Structure) -> dict[str, Any]:
-    """Return the entries of a structure; cells have a name and no more, as they always had."""
-    entries: dict[str, Any] = {"structure": name_of(structure)}
-    if isinstance(structure, CountSketch):
-        return entries | {"width": structure.width, "depth": structure.depth}
-    if isinstance(structure, Marginals):
-        sets = [each if isinstance(each, str) else list(each) for each in structure.sets]
-        given = structure.weights
-        weights = given if given is None or given == AUTO else list(map(str, given))
-        return entries | {"marginals": sets, "weights": weights}
-    if not isinstance(structure, Cells):
-        named = structure.order is None or structure.order == MORTON
-        entries["order"] = structure.order if named else list(structure.order or ())
-    if isinstance(structure, Tree):
-        entries["branching"] = structure.branching
-    if isinstance(structure, Dyadic):
-        entries["consistent"] = structure.consistent
-    return entries
+    return structure.format if part is None else 4
 
 
 def _structure(document: Mapping[str, Any]) -> Structure:
     name = _get(document, "structure", str)
     if name not in STRUCTURES:
         _refuse(f"its structure is {shown(name)}, which this version of hushtable does not know")
-    kind = STRUCTURES[name]
-    if kind is Cells:
-        return Cells()
-    if kind is CountSketch:
-        return CountSketch(width=_get(document, "width", int), depth=_get(document, "depth", int))
-    if kind is Marginals:
-        weights = _get(document, "weights", list | str | None)
-        return Marginals(*_get(document, "marginals", list), weights=weights)
-    settings = {"order": _get(document, "order", list | str | None if kind is Tree else list | None)}
-    if kind is Tree:
-        settings["branching"] = _get(document, "branching", int)
-    if kind is Dyadic:
-        settings["consistent"] = _get(document, "consistent", bool)
-    made: Structure = kind(**settings)
-    return made
+    return STRUCTURES[name].from_entries(partial(_get, document))
 
 
 def _kind_entries(terms: Terms) -> dict[str, Any]:
     """Return what is beside the structure: the keys of a sketch, the parts of a cube."""
-    if not isinstance(terms.nodes, CubeSpace):
+    if not terms.parts:
         return {"keys": list(terms.keys)} if terms.keys else {}
-    cube, epsilon = terms.nodes, terms.epsilon - terms.total_epsilon
+    epsilon = (terms.epsilon - terms.total_epsilon) / terms.nodes.per_cell
     return {
         "parts": [
             {
                 "attributes": list(marginal.domain.names),
-                "epsilon": str(cube.epsilon_of(number, epsilon)),
+                "epsilon": str(epsilon * marginal.share),
                 "summary": _summary_table(part.method),
                 "rule": part.rule,
                 "cutoff": part.cutoff,
                 "threshold": part.threshold,
             }
-            for number, (marginal, part) in enumerate(zip(cube.marginals, terms.parts, strict=True))
+            for marginal, part in zip(terms.nodes.marginals, terms.parts, strict=True)
         ]
     }
 
@@ -295,21 +232,20 @@ def _texts(document: Mapping[str, Any], key: str) -> tuple[str, ...]:
 
 
 def _summary_table(method: Method) -> dict[str, Any]:
-    (name,) = (name for name, kind in _METHODS.items() if isinstance(method, kind))
-    settings = {field.name: getattr(method, field.name) for field in fields(method)}
+    settings = {field.name: getattr(method, field.name) for field in fields(method)}  # type: ignore[arg-type]
     exact = {key: str(value) if isinstance(value, Fraction) else value for key, value in settings.items()}
-    return {"name": name} | exact
+    return {"name": method.name} | exact
 
 
 def _method(table: Mapping[str, Any]) -> Method:
     name = _get(table, "name", str)
-    if name not in _METHODS:
+    if name not in METHODS:
         _refuse(f"its summary is {shown(name)}, which this version of hushtable does not know")
     settings = {}
-    for field in fields(_METHODS[name]):
+    for field in fields(METHODS[name]):  # type: ignore[arg-type]
         kind = {"size": int, "cutoff": str, "threshold": str}.get(field.name, bool)
         settings[field.name] = _get(table, field.name, kind | None if field.default is None else kind)
-    return _METHODS[name](**settings)
+    return METHODS[name](**settings)
 
 
 def _plan(table: Mapping[str, Any]) -> Assumption:

@@ -6,21 +6,16 @@ tell which cells were occupied. Values are plain Parquet types that every tool r
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.domain.attributes import Bins, Categories, Edges, Integers, Kind, Times
 from hushtable.domain.columns import as_column
 from hushtable.domain.domain import Domain
+from hushtable.domain.encoding import type_of
 from hushtable.errors import BadChoice, shown
-from hushtable.release.cubes import bucket_columns, cube_columns
-from hushtable.release.intervals import intervals_of
-from hushtable.structures.cubes import CubeSpace
-from hushtable.structures.nodes import ordered_places
-from hushtable.structures.settings import Cells, CountSketch, Marginals, ProductDyadic, Structure, name_of
-from hushtable.structures.sketches import SketchSpace
+from hushtable.structures.structure import Column, NodeSpace
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,58 +23,22 @@ if TYPE_CHECKING:
     from hushtable.release.terms import Terms
 
 ROWS_IN_A_GROUP = 1 << 17  # small enough that tools read one in each thread
-VALUED = ("first", "last", "some")  # columns that hold values of an attribute
 _FEW_VALUES = 1 << 16  # up to here a dictionary is smaller than the values one by one
 
 
-class Column(NamedTuple):
-    """A column that says where a row is.
-
-    It holds a level of the axis at `place`, or values of the attribute there: of a range the first or the
-    last, of a cube those of marginals that have it. A row of a cube names its marginal, and one of a sketch
-    is numbers, its codes.
-    """
-
-    name: str
-    holds: Literal["level", "first", "last", "some", "marginal", "code"]
-    place: int
-
-
-def columns_of(structure: Structure, domain: Domain) -> list[Column]:
-    """Return the columns before `count` and `weight`.
-
-    A cell is the value of each attribute. A node is its level and the values at its first and last cell; if
-    each attribute has a tree of its own, it has a level of its own too. A row of a data cube is a marginal,
-    and a value of each attribute that it has. A bucket is its row of the sketch, and its number there.
-    """
-    if isinstance(structure, Cells):
-        return [Column(name, "first", place) for place, name in enumerate(domain.names)]
-    if isinstance(structure, Marginals):
-        values = [Column(name, "some", place) for place, name in enumerate(domain.names)]
-        return [Column("marginal", "marginal", 0), *values]
-    if isinstance(structure, CountSketch):
-        return [Column("row", "code", 0), Column("bucket", "code", 1)]
-    several = isinstance(structure, ProductDyadic)
-    columns = [] if several else [Column("level", "level", 0)]
-    axes = ordered_places(structure, domain)
-    for place, name in enumerate(domain.names):
-        columns += [Column(f"{name}_level", "level", axes.index(place))] if several else []
-        columns += [Column(name, "first", place), Column(f"{name}_last", "last", place)]
-    return columns
-
-
-def check_names(structure: Structure, domain: Domain) -> None:
+def check_names(nodes: NodeSpace, domain: Domain) -> None:
     """Raise `BadChoice` if an attribute has the name of a column that the structure adds.
 
     Many tools do not tell upper from lower case in names, so this does not either.
     """
     own = {name.lower(): name for name in domain.names}
-    if isinstance(structure, CountSketch):
-        return  # whose columns are no attributes
-    for column in columns_of(structure, domain):
+    columns = nodes.columns(domain)
+    if not any(each.valued for each in columns):
+        return  # attributes have no columns here
+    for column in columns:
         if column.holds not in ("first", "some") and column.name.lower() in own:
             added, taken = shown(column.name), shown(own[column.name.lower()])
-            fact = f"the structure {name_of(structure)!r} adds a column {added}, and the domain has {taken}"
+            fact = f"the structure {nodes.structure.name!r} adds a column {added}, and the domain has {taken}"
             hint = "Rename the attribute in the domain file; its `column` keeps the name in the data."
             raise BadChoice(fact, hint)
 
@@ -96,30 +55,13 @@ def schema_of(terms: Terms) -> pa.Schema:
     return pa.schema([pa.field(name, kind, nullable=some) for name, kind, some in columns])
 
 
-def type_of(values: Kind) -> pa.DataType:
-    """Return the type that `decode` gives. (Asking `decode` itself makes Arrow load pandas.)"""
-    import pyarrow as pa
-
-    match values:
-        case Categories():
-            return pa.string()
-        case Integers():
-            return pa.int64()
-        case Bins(grid=(_, _, shared)):
-            return pa.int64() if shared == 1 else pa.float64()
-        case Edges(whole=whole):
-            return pa.int64() if whole else pa.float64()
-        case Times(whole_days=whole_days):
-            return pa.date32() if whole_days else pa.timestamp("us")
-
-
 def encodings_of(terms: Terms) -> dict[str, Any]:
     """Return the settings of Arrow's Parquet writer."""
     shape = terms.domain.shape
     few = [
         each.name
         for each in _columns(terms)
-        if each.name != "bucket" and (each.holds not in VALUED or shape[each.place] <= _FEW_VALUES)
+        if (shape[each.place] <= _FEW_VALUES if each.valued else each.few)
     ]
     return {
         "compression": "zstd",
@@ -135,32 +77,12 @@ def rows_of(
     """Return rows of the file; at most `ROWS_IN_A_GROUP`."""
     import pyarrow as pa
 
-    match terms.nodes:
-        case CubeSpace() as cube:
-            columns = cube_columns(cube, codes)
-        case SketchSpace():
-            columns = bucket_columns(terms.space, codes)
-        case _:
-            columns = _place_columns(terms, codes)
+    columns = terms.nodes.to_columns(terms.domain, codes)
     return pa.Table.from_arrays([*columns, as_column(counts), as_column(weights)], schema=schema_of(terms))
 
 
-def _place_columns(terms: Terms, codes: NDArray[np.int64]) -> list[pa.ChunkedArray]:
-    """Return the columns of cells or of nodes of a tree."""
-    found = intervals_of(terms, codes)
-    values = {"first": terms.domain.decode(found.firsts)}
-    if terms.nodes is not None:
-        values["last"] = terms.domain.decode(found.lasts)
-    return [
-        as_column(found.levels[:, each.place])
-        if each.holds == "level"
-        else values[each.holds].column(each.place)
-        for each in _columns(terms)
-    ]
-
-
 def _columns(terms: Terms) -> list[Column]:
-    return columns_of(terms.structure, terms.domain)
+    return terms.nodes.columns(terms.domain)
 
 
 def _type_of(domain: Domain, column: Column) -> pa.DataType:
@@ -169,7 +91,7 @@ def _type_of(domain: Domain, column: Column) -> pa.DataType:
     match column.holds:
         case "level":
             return pa.int32()
-        case "marginal":
+        case "text":
             return pa.string()
         case "code":
             return pa.int64()

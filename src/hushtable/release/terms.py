@@ -17,12 +17,13 @@ from hushtable.domain.kinds import plain
 from hushtable.domain.limits import LARGEST_RATE, LARGEST_SETTING, LARGEST_TOTAL, LONGEST_SQL, LONGEST_TEXT
 from hushtable.domain.measure import Measure
 from hushtable.errors import BadChoice, BadRelease, printable, shown
-from hushtable.methods.settings import Everything, Filter, FilterPriority, FilterThreshold, Method
+from hushtable.methods.settings import METHODS, Method
 from hushtable.release.assumed import Assumption
 from hushtable.release.layout import check_names
-from hushtable.structures.cubes import CubeSpace
-from hushtable.structures.nodes import Noised, noised_space
-from hushtable.structures.settings import Cells, CountSketch, Dyadic, Haar, Marginals, Structure, Tree
+from hushtable.structures.cells import Cells
+from hushtable.structures.marginals import largest_of
+from hushtable.structures.registry import is_structure
+from hushtable.structures.structure import NodeSpace, Structure
 
 _KINDS: dict[str, tuple[object, str]] = {
     "domain": (Domain, "a Domain"),
@@ -33,8 +34,7 @@ _KINDS: dict[str, tuple[object, str]] = {
     "epsilon": (Fraction, "an exact number"),
     "total_epsilon": (Fraction, "an exact number"),
     "sensitivity": (int, "a whole number"),
-    "structure": (Structure, "a structure"),
-    "method": (Method, "a summary method"),
+    "method": (tuple(METHODS.values()), "a summary method"),
     "rule": (str | None, "text or nothing"),
     "cutoff": (float | None, "a float or nothing"),
     "threshold": (float | None, "a float or nothing"),
@@ -45,7 +45,6 @@ _KINDS: dict[str, tuple[object, str]] = {
     "parts": (tuple, "parts"),
 }
 
-_ROWS = Measure()
 _LONGEST = 8192  # bits of a number: what Python is willing to write and read as text
 
 
@@ -94,6 +93,8 @@ class Terms:
             value = getattr(self, name)
             if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):  # type: ignore[arg-type]
                 raise BadRelease(f"its {name} is {shown(value)}", f"It must be {wanted}.")
+        if not is_structure(self.structure):
+            raise BadRelease(f"its structure is {shown(self.structure)}", "It must be a structure.")
         self._check_lengths()
         if not self.domain.reviewed:
             raise BadRelease("its domain is a draft", "Review the domain file, then take `reviewed` out.")
@@ -105,14 +106,14 @@ class Terms:
         if (self.total is None) != (self.total_epsilon == 0):
             raise BadRelease("its noisy total does not fit what was spent on it", "Give both or neither.")
         try:
-            check_together(self.structure, self.method, self.measure)
-            if self.keys and not isinstance(self.structure, CountSketch):
+            self.structure.check_method(self.method, self.measure)
+            if self.keys and not self.structure.key_words:
                 raise BadChoice("only a sketch has keys of hashing", "Leave them out.")
-            check_names(self.structure, self.domain)
-            most = self.measure.sensitivity * (1 if self.nodes is None else self.nodes.per_cell)
+            check_names(self.nodes, self.domain)
+            most = self.measure.sensitivity * self.nodes.per_cell
         except BadChoice as error:
             raise BadRelease(f"its structure does not fit: {error.fact}", error.hint) from None
-        if self.total is not None and not takes_total(self.structure):
+        if self.total is not None and not self.structure.takes_total:
             fact = "it has a noisy total beside its structure"
             raise BadRelease(fact, "The root of a structure is its total; buy no other.")
         if self.sensitivity != most:
@@ -156,13 +157,13 @@ class Terms:
 
     def _check_parts(self) -> None:
         """Raise unless every marginal of a cube has a part that makes sense, and nothing else has one."""
-        marginals = len(self.nodes.marginals) if isinstance(self.nodes, CubeSpace) else 0
+        marginals = len(self.nodes.marginals)
         if len(self.parts) != marginals or not all(isinstance(part, Part) for part in self.parts):
             raise BadRelease("its parts are not one for each marginal", f"It must have {marginals}.")
         for number in range(marginals):
             self.part(number)
-        if isinstance(self.nodes, CubeSpace):
-            largest = self.parts[self.nodes.largest]
+        if self.parts:
+            largest = self.parts[largest_of(self.nodes.marginals)]
             own = Part(method=self.method, rule=self.rule, cutoff=self.cutoff, threshold=self.threshold)
             if own != largest:
                 fact = "its summary is not that of its largest marginal"
@@ -170,12 +171,11 @@ class Terms:
 
     def part(self, number: int) -> Terms:
         """Return the terms of one marginal of a data cube: those of a release of cells."""
-        assert isinstance(self.nodes, CubeSpace)
-        part = self.parts[number]
-        own = self.nodes.epsilon_of(number, self.epsilon - self.total_epsilon)
+        part, marginal = self.parts[number], self.nodes.marginals[number]
+        own = (self.epsilon - self.total_epsilon) * marginal.share / self.nodes.per_cell
         return replace(
             self,
-            domain=self.nodes.marginals[number].domain,
+            domain=marginal.domain,
             structure=Cells(),
             epsilon=own + self.total_epsilon,
             sensitivity=self.measure.sensitivity,
@@ -188,19 +188,19 @@ class Terms:
         )
 
     @cached_property
-    def nodes(self) -> Noised | None:
-        """What was noised in place of cells: nodes, buckets or marginals; None where it was the cells."""
-        return noised_space(self.structure, self.domain, keys=self.keys)
+    def nodes(self) -> NodeSpace:
+        """What got noise: cells, nodes of a tree, buckets or the cells of marginals."""
+        return self.structure.over(self.domain, keys=self.keys)
 
     @property
     def units_total(self) -> int:
         """How many cells, nodes or buckets were noised."""
-        return self.domain.cells_total if self.nodes is None else self.nodes.nodes_total
+        return self.nodes.nodes_total
 
     @property
     def space(self) -> KeySpace:
         """The cells, nodes or buckets as keys: rows are in their order."""
-        return self.domain.space if self.nodes is None else self.nodes.space
+        return self.nodes.space
 
     @property
     def rate(self) -> Fraction:
@@ -208,8 +208,7 @@ class Terms:
 
         Of a data cube, that of the marginals with the most noise.
         """
-        share = 1 if self.nodes is None else self.nodes.share
-        return (self.epsilon - self.total_epsilon) * share / self.sensitivity
+        return (self.epsilon - self.total_epsilon) * self.nodes.share / self.sensitivity
 
     @property
     def total_rate(self) -> Fraction | None:
@@ -255,53 +254,6 @@ class Terms:
             )
         about = f"{table}{values}".removeprefix(" ").removeprefix(", ")
         return f"Each row ({about})" if about else "Each row", "one row", "with k rows"
-
-
-def check_together(structure: Structure, method: Method, measure: Measure = _ROWS) -> None:
-    """Raise `BadChoice` where a summary, or what is counted, makes no sense of a structure."""
-    one_sided = not getattr(method, "two_sided", True) or getattr(method, "nonnegative", False)
-    if isinstance(structure, CountSketch) and method != Everything():
-        fact = "a sketch publishes all of its buckets, which are sums of both signs"
-        raise BadChoice(fact, "Leave the summary out; the width and the depth say how many there are.")
-    if isinstance(structure, Haar) and one_sided:
-        fact = "differences of halves lie on both sides of 0, so a one-sided summary of them makes no sense"
-        raise BadChoice(fact, "Take a two-sided summary.")
-    if isinstance(structure, Tree):
-        if not isinstance(method, Filter) or not one_sided:
-            fact = "a tree is pruned by a filter of counts above 0"
-            raise BadChoice(fact, "Take ht.Filter(size=..., two_sided=False), or another structure.")
-        if measure.clamp is not None and measure.clamp[0] < 0:
-            fact = "a pruned tree is for counts that are not negative"
-            raise BadChoice(fact, "Clamp sums at 0, or take another structure.")
-    if isinstance(structure, Dyadic) and structure.consistent:
-        filtered = isinstance(method, Filter | FilterThreshold | FilterPriority)
-        if not filtered or not one_sided:
-            fact = "a consistent tree needs a filter of counts above 0"
-            raise BadChoice(fact, "Take a filter with two_sided=False, or leave `consistent` out.")
-        if isinstance(method, FilterThreshold) and method.size is not None:
-            # It allows for all nodes that noise lifts over the cutoff, of which the check leaves few.
-            fact = "on a consistent tree, a threshold that follows from a size may leave no node at all"
-            raise BadChoice(fact, "Give a threshold, or take FilterPriority with that size.")
-
-
-def takes_total(structure: Structure) -> bool:
-    """Return whether a noisy total is worth buying beside a structure: trees have their root.
-
-    >>> takes_total(Cells()), takes_total(Tree())
-    (True, False)
-    """
-    return isinstance(structure, Cells | CountSketch | Marginals)
-
-
-def as_taken(structure: Structure, method: Method) -> Method:
-    """Return a method as a structure takes it: of a tree, filters keep large counts only.
-
-    >>> as_taken(Tree(), Filter(size=100))
-    Filter(cutoff=None, size=100, two_sided=False)
-    """
-    if isinstance(structure, Tree) and isinstance(method, Filter):
-        return Filter(cutoff=method.cutoff, size=method.size, two_sided=False)
-    return method
 
 
 def as_text(value: Fraction) -> str:

@@ -10,6 +10,7 @@ Cost: one row group in memory at a time, beyond the rows given.
 from __future__ import annotations
 
 import os
+from itertools import pairwise
 from os import PathLike
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
@@ -31,9 +32,6 @@ from hushtable.release.footer import entries_of
 from hushtable.release.layout import ROWS_IN_A_GROUP, encodings_of, rows_of, schema_of
 from hushtable.release.reading import read_head
 from hushtable.release.terms import Terms
-from hushtable.structures.cubes import CubeSpace
-from hushtable.structures.fitting import own_masses
-from hushtable.structures.nodes import PrunedSpace
 
 _OTHER_FORMATS = (
     ".csv",
@@ -115,14 +113,19 @@ def check_output(path: str | PathLike[str], *, overwrite: bool, kept: Kept = NOT
 
 def weights_by(terms: Terms, codes: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return what the format says that the weights are."""
-    if isinstance(terms.nodes, CubeSpace):
-        weights = np.empty(len(counts))
-        for rows, part in zip(terms.nodes.rows(codes), terms.parts, strict=True):
-            weights[rows] = weights_of(counts[rows], part.threshold)
-        return weights
-    if not isinstance(terms.nodes, PrunedSpace):
-        return weights_of(counts, terms.threshold)
-    return own_masses(terms.nodes.tree, codes[:, 0], counts, rate=terms.rate, cutoff=terms.cutoff or 1.0)
+    if not terms.parts:
+        met = {"cutoff": terms.cutoff, "threshold": terms.threshold}
+        return terms.nodes.weights(codes, counts, rate=terms.rate, **met)
+    weights = np.empty(len(counts))
+    for rows, part in zip(rows_of_parts(terms, codes), terms.parts, strict=True):
+        weights[rows] = weights_of(counts[rows], part.threshold)
+    return weights
+
+
+def rows_of_parts(terms: Terms, codes: NDArray[np.int64]) -> list[slice]:
+    """Return the rows of each part among ascending codes, which begin with the number of their part."""
+    edges = np.searchsorted(codes[:, 0], np.arange(len(terms.parts) + 1)).tolist()
+    return [slice(start, stop) for start, stop in pairwise(edges)]
 
 
 def _write_file(file: BinaryIO, terms: Terms, rows: _Rows, own: range, part: FilePart | None = None) -> str:

@@ -13,7 +13,7 @@ Cost: a few operations on arrays for each level.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +35,7 @@ class Combination(NamedTuple):
     factors: NDArray[np.float64]
 
 
-class Tree:
+class LineTree:
     """Nodes in levels: what dyadic ranges and Haar splits share. `widths` of nodes include padding."""
 
     def __init__(self, cells: int, widths: list[int], counts: list[int]) -> None:
@@ -44,6 +44,8 @@ class Tree:
         self.widths, self.counts = tuple(widths), tuple(counts)
         self.offsets = tuple(sum(counts[:level]) for level in range(len(counts)))
         self.nodes_total = sum(counts)
+
+    disjoint: ClassVar[bool]  # whether nodes of a level share no cell, so that sums of them are sums of cells
 
     @property
     def levels(self) -> int:
@@ -79,7 +81,7 @@ class Tree:
         raise NotImplementedError
 
 
-class DyadicTree(Tree):
+class DyadicTree(LineTree):
     """All dyadic ranges of a line.
 
     >>> tree = DyadicTree(5)
@@ -89,6 +91,8 @@ class DyadicTree(Tree):
     >>> [(int(a), int(b)) for a, b in zip(tree.firsts(found.nodes), tree.lasts(found.nodes))]
     [(4, 4), (2, 3), (1, 1)]
     """
+
+    disjoint = True
 
     def __init__(self, cells: int) -> None:
         height = (cells - 1).bit_length()
@@ -130,7 +134,7 @@ class DyadicTree(Tree):
         return Combination(owner[order], node[order], np.ones(order.size))
 
 
-class HaarTree(Tree):
+class HaarTree(LineTree):
     """The total of a line, and the split of every dyadic range that has two halves.
 
     >>> tree = HaarTree(5)
@@ -140,6 +144,8 @@ class HaarTree(Tree):
     >>> found.nodes.tolist(), found.factors.tolist()
     ([0, 1, 2, 3], [0.125, 0.125, 0.25, 0.5])
     """
+
+    disjoint = False
 
     def __init__(self, cells: int) -> None:
         height = (cells - 1).bit_length()

@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from hushtable.methods.settings import Method
 from hushtable.noise import BitSource
-from hushtable.structures.cubes import CubeSpace
+from hushtable.structures.marginals import CubeSpace
 from hushtable.summaries.summarize import draw_summary
 from hushtable.summaries.summary import Summary
 from hushtable.table.adding import marginals

@@ -15,19 +15,21 @@ from math import ceil
 
 import numpy as np
 
-from hushtable.errors import BadChoice, BadNumber, InternalError
+from hushtable.errors import BadNumber, InternalError
 from hushtable.laws.acceptance import Acceptance
 from hushtable.laws.rationals import as_rate
 from hushtable.methods.settings import Filter, FilterPriority, FilterThreshold, Method
 from hushtable.methods.weights import weights_of
 from hushtable.noise import BitSource
-from hushtable.release.terms import as_taken, check_together
 from hushtable.structures.addresses import LineAddresses, Numbers
+from hushtable.structures.axes import AxisSpace
 from hushtable.structures.branching import BranchingTree, least_cutoff
+from hushtable.structures.cells import Cells
 from hushtable.structures.fitting import own_masses
-from hushtable.structures.nodes import Nodes, NodeSpace, PrunedSpace, as_structure, nodes_over
-from hushtable.structures.settings import MORTON, Cells, CountSketch, Marginals, Structure
-from hushtable.structures.sketches import WORDS_OF_A_KEY, SketchSpace, keys_of
+from hushtable.structures.pruned import PrunedSpace
+from hushtable.structures.registry import as_structure
+from hushtable.structures.sketch import SketchSpace
+from hushtable.structures.structure import NodeSpace, Structure
 from hushtable.summaries.candidates import accepts, noisy
 from hushtable.summaries.flat import acceptance_of, summarize_slices, summarize_table
 from hushtable.summaries.priorities import largest_priorities
@@ -42,34 +44,25 @@ from hushtable.table.sparse import SparseTable
 
 def nodes_of(
     structure: Structure | str, table: SparseTable, method: Method, entropy: BitSource
-) -> tuple[Nodes | SketchSpace | None, Method]:
+) -> tuple[NodeSpace | None, Method]:
     """Return what a structure publishes of a table, whose attributes have no names, and the method for it."""
     structure = as_structure(structure)
-    method = as_taken(structure, method)
-    if isinstance(structure, Cells):
+    method = structure.taken(method)
+    if structure == Cells():
         return None, method
-    check_together(structure, method)
-    if isinstance(structure, CountSketch):
-        return SketchSpace(structure, table.space, drawn_keys(structure, entropy)), method
-    if isinstance(structure, Marginals):
-        fact = "a table of codes has no names of attributes, so there are no marginals of it"
-        raise BadChoice(fact, "Publish rows with `ht.publish`, or add up the codes that you want.")
-    if structure.order not in (None, MORTON):
-        fact = "a table of codes has no names of attributes, so there is no order of them"
-        raise BadChoice(fact, "Leave `order` out, and give codes in the order that you want.")
-    return nodes_over(structure, table.shape, places=range(len(table.shape))), method
+    structure.check_method(method)
+    return structure.over_codes(table.shape, keys=drawn_keys(structure, entropy)), method
 
 
 def drawn_keys(structure: Structure, entropy: BitSource) -> tuple[str, ...]:
-    """Draw the keys of a sketch, which are public; other structures have none."""
-    if not isinstance(structure, CountSketch):
-        return ()
-    return keys_of(structure, entropy.words(WORDS_OF_A_KEY * structure.depth))
+    """Draw the public keys of a structure, if it has any."""
+    words = structure.key_words
+    return structure.drawn_keys(entropy.words(words)) if words else ()
 
 
 def draw_nodes(
     table: SparseTable,
-    nodes: Nodes | SketchSpace,
+    nodes: NodeSpace,
     method: Method,
     *,
     epsilon: Fraction,
@@ -106,7 +99,7 @@ def draw_nodes(
 
 def _summarize_consistent(
     table: SparseTable,
-    nodes: NodeSpace,
+    nodes: AxisSpace,
     method: Method,
     *,
     epsilon: Fraction,

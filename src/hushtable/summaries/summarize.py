@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from hushtable.errors import BadMethod, BadNumber, BadTable, InternalError, within_memory
 from hushtable.laws.acceptance import Acceptance
 from hushtable.laws.rationals import Rational, as_positive
-from hushtable.methods.settings import Method
+from hushtable.methods.settings import Method, check_method
 from hushtable.noise import BitSource, KeyStream
 from hushtable.summaries.flat import summarize_table
 from hushtable.summaries.summary import Summary
@@ -21,9 +21,7 @@ from hushtable.table.progress import Progress, unheard
 from hushtable.table.sparse import SparseTable
 
 if TYPE_CHECKING:
-    from hushtable.structures.nodes import Nodes
-    from hushtable.structures.settings import Structure
-    from hushtable.structures.sketches import SketchSpace
+    from hushtable.structures.structure import NodeSpace, Structure
 
 
 @within_memory
@@ -62,8 +60,7 @@ def summarize(
     >>> summary.codes.shape
     (100, 2)
     """
-    if not isinstance(method, Method):
-        raise BadMethod("method", type(method).__name__, "a summary method", "ht.Priority(size=100_000)")
+    check_method(method, name="method")
     if not isinstance(table, SparseTable):
         example = "ht.SparseTable(shape=..., codes=..., counts=...)"
         raise BadMethod("table", type(table).__name__, "a SparseTable", example)
@@ -117,7 +114,7 @@ def draw_summary(
     threads: int = 1,
     slices: int | None = None,
     first_guess: Acceptance | None = None,
-    nodes: Nodes | SketchSpace | None = None,
+    nodes: NodeSpace | None = None,
     progress: Progress = unheard,
 ) -> Summary:
     """Draw a summary from the given bits. Slices, threads and the first guess do not change its law.

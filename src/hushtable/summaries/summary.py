@@ -16,9 +16,7 @@ from hushtable.laws.rationals import Rational
 from hushtable.methods.settings import Method
 
 if TYPE_CHECKING:  # a summary of cells does not wait for structures
-    from hushtable.structures.nodes import Nodes
-    from hushtable.structures.settings import Structure
-    from hushtable.structures.sketches import SketchSpace
+    from hushtable.structures.structure import NodeSpace, Structure
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,7 +43,7 @@ class Summary:
     weights: NDArray[np.float64] = field(repr=False)
     threshold: float | None
     cutoff: float | None
-    nodes: Nodes | SketchSpace | None = None
+    nodes: NodeSpace | None = None
 
     def __len__(self) -> int:
         return len(self.counts)
@@ -53,7 +51,7 @@ class Summary:
     @property
     def structure(self) -> Structure:
         """Which sums of cells the rows are."""
-        from hushtable.structures.settings import Cells
+        from hushtable.structures.cells import Cells
 
         return Cells() if self.nodes is None else self.nodes.structure
 

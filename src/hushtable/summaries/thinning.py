@@ -18,11 +18,12 @@ from hushtable.laws.acceptance import LARGEST_NOISY, Acceptance
 from hushtable.laws.rationals import Rational, as_count, as_fraction
 from hushtable.methods.weights import weights_of
 from hushtable.noise import BitSource, KeyStream, bernoulli, kept
+from hushtable.structures.axes import AxisSpace
 from hushtable.structures.branching import BranchingTree
 from hushtable.structures.fitting import own_masses
-from hushtable.structures.nodes import NodeSpace, PrunedSpace
 from hushtable.structures.paths import Paths, paths
-from hushtable.structures.sketches import SketchSpace
+from hushtable.structures.pruned import PrunedSpace
+from hushtable.structures.sketch import SketchSpace
 from hushtable.structures.trees import DyadicTree
 from hushtable.summaries.largest import largest_counts
 from hushtable.summaries.priorities import largest_priorities
@@ -112,7 +113,7 @@ def _tree(summary: Summary) -> DyadicTree | BranchingTree | None:
     """Return the tree, if nodes are published only with those above them."""
     if isinstance(summary.nodes, PrunedSpace):
         return summary.nodes.tree
-    return summary.nodes.consistent_tree if isinstance(summary.nodes, NodeSpace) else None
+    return summary.nodes.consistent_tree if isinstance(summary.nodes, AxisSpace) else None
 
 
 def _paths(summary: Summary, tree: DyadicTree | BranchingTree) -> Paths:

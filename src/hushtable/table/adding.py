@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from hushtable.domain.keys import Keys, KeySpace, repeats, sorted_with_places
 from hushtable.domain.measure import Sensitivities
-from hushtable.structures.sketches import SketchSpace
+from hushtable.structures.sketch import SketchSpace
 from hushtable.table.lifting import Sums, roomy, saturated
 from hushtable.table.sparse import SparseTable
 

@@ -23,8 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.domain.keys import Keys, KeySpace, no_keys, repeats, sorted_with_places
+from hushtable.structures.axes import AxisSpace
 from hushtable.structures.lines import Line
-from hushtable.structures.nodes import NodeSpace
 from hushtable.structures.trees import DyadicTree, HaarTree
 from hushtable.table.slices import Cells, Slice, same
 from hushtable.table.sparse import LARGEST_COUNT, SparseTable
@@ -36,7 +36,7 @@ _APART = np.uint64((1 << 64) - 1)
 Sums: TypeAlias = NDArray[Any]  # integers of 64 bits, or Python's own where those might wrap
 
 
-def lifted(table: SparseTable, nodes: NodeSpace) -> list[Slice]:
+def lifted(table: SparseTable, nodes: AxisSpace) -> list[Slice]:
     """Return the nodes with occupied cells in slices of `nodes.space`, which cover all nodes. Private."""
     if len(nodes.axes) == 2:
         return _crossed_slices(table, nodes)
@@ -233,7 +233,7 @@ def lifted_above(tree: DyadicTree | HaarTree, blocks: Sequence[Block], sums: Seq
     return slices
 
 
-def _crossed_slices(table: SparseTable, nodes: NodeSpace) -> list[Slice]:
+def _crossed_slices(table: SparseTable, nodes: AxisSpace) -> list[Slice]:
     """Return the nodes of two axes: each node of the first, with the nodes of the second over its cells."""
     first, second = nodes.axes
     pairs = KeySpace((first.tree.nodes_total, second.line.cells))
@@ -272,7 +272,7 @@ def _between_nodes(rows: _Rows, *, wanted: int) -> list[_Rows]:
     return [rows.part(start, stop) for start, stop in pairwise([*edges, words.size])]
 
 
-def _crossed(nodes: NodeSpace, rows: _Rows) -> Cells:
+def _crossed(nodes: AxisSpace, rows: _Rows) -> Cells:
     """Return the nodes over rows whose first words are nodes of the first axis."""
     tree = nodes.axes[1].tree
     keys, values = [], []

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from hushtable.domain.domain import Domain
 from hushtable.methods.settings import Everything
 from hushtable.release.terms import Terms
-from hushtable.structures.settings import CountSketch
-from hushtable.structures.sketches import SketchSpace
+from hushtable.structures.sketch import CountSketch, SketchSpace
 from tests.release.examples import terms
 
 

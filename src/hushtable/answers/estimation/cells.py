@@ -12,7 +12,7 @@ from math import hypot
 
 import numpy as np
 
-from hushtable.answers.answerer import Answered, GroupsAnswered
+from hushtable.answers.answerer import Answered, Answerer, GroupsAnswered
 from hushtable.answers.estimation.answers import Answering
 from hushtable.answers.estimation.groups import MOST_GROUPS, all_groups, number_of_groups, published_groups
 from hushtable.answers.estimation.law import Kind, Law
@@ -24,7 +24,7 @@ from hushtable.conditions.selection import Selection
 from hushtable.release.terms import Terms
 
 
-class CellAnswers:
+class CellAnswers(Answerer):
     """The rows of a release whose rows are cells, ready to answer."""
 
     def __init__(self, release: Opened) -> None:

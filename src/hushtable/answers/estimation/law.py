@@ -9,7 +9,6 @@ from enum import Enum
 
 from hushtable.answers.estimation.tails import noise
 from hushtable.errors import BadQuery, shown
-from hushtable.methods.settings import Everything, Filter
 from hushtable.release.terms import Terms
 
 
@@ -28,9 +27,9 @@ class Law:
     def __init__(self, terms: Terms) -> None:
         method = terms.method
         self.terms = terms
-        self.two_sided = not method.nonnegative if isinstance(method, Everything) else method.two_sided
+        self.two_sided = method.two_sided
         # The largest of so many leave out ties at their cutoff. Else a cutoff of 1 leaves out nothing.
-        self.ties = isinstance(method, Filter) and method.size is not None
+        self.ties = method.by_largest
         self.cutoff = terms.cutoff if (terms.cutoff or 0) > (0 if self.ties else 1) else None
         self.threshold = terms.threshold or 0.0
         self.noise = noise(terms.rate)

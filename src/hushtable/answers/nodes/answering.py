@@ -26,17 +26,15 @@ from hushtable.answers.nodes.intervals import Intervals
 from hushtable.answers.nodes.ranges import order_of_groups, ranges_of
 from hushtable.answers.nodes.sums import NodeSums, sums_of
 from hushtable.conditions.selection import Selection
-from hushtable.structures.nodes import NodeSpace
-from hushtable.structures.settings import Dyadic, Haar
-from hushtable.structures.trees import DyadicTree
+from hushtable.structures.axes import AxisSpace
 
 
 class NodeAnswers(BoxAnswers):
     """The rows of a release whose rows are nodes of a tree, ready to answer."""
 
-    def __init__(self, release: Opened, nodes: NodeSpace) -> None:
+    def __init__(self, release: Opened, nodes: AxisSpace) -> None:
         super().__init__(Law(release.terms))
-        self._structure = nodes.structure
+        self._differences, self._tree = nodes.differences, nodes.consistent_tree
         self._axes = nodes.axes
         self._codes = release.codes
         self._published = PublishedNodes(nodes.axes, release.codes)
@@ -48,7 +46,7 @@ class NodeAnswers(BoxAnswers):
         cover = self._published.cover(found)
         row = int(cover.rows[0])
         # What hides a node of a consistent tree may lie above it.
-        if isinstance(self._structure, Haar) or (row < 0 and self._tree is not None):
+        if self._differences or (row < 0 and self._tree is not None):
             return Answered(self._answered(cover, chance), self._promise)
         return cell_answer(self._law, None if row < 0 else int(self._counts[row]), chance=chance)
 
@@ -64,8 +62,8 @@ class NodeAnswers(BoxAnswers):
 
     def _answered(self, cover: Cover, chance: float) -> Answers:
         sums = sums_of(cover, self._counts, self._law.threshold)
-        differences = isinstance(self._structure, Haar)
-        return Intervals(self._law, sums, self._hidden(sums, cover), differences, chance).answers()
+        hidden = self._hidden(sums, cover)
+        return Intervals(self._law, sums, hidden, self._differences, chance).answers()
 
     @cached_property
     def _passed(self) -> PublishedNodes:
@@ -82,18 +80,11 @@ class NodeAnswers(BoxAnswers):
         return hidden_by_ancestors(sums, cover, self._tree, self._passed)
 
     @property
-    def _tree(self) -> DyadicTree | None:
-        """The tree, if it is consistent."""
-        tree = self._axes[0].tree
-        consistent = isinstance(self._structure, Dyadic) and self._structure.consistent
-        return tree if consistent and isinstance(tree, DyadicTree) else None
-
-    @property
     def _promise(self) -> str:
         """What an interval promises."""
         if not self._law.biased:
             return about(self._law, Kind.UNBIASED)
-        what = "differences of halves" if isinstance(self._structure, Haar) else "ranges"
+        what = "differences of halves" if self._differences else "ranges"
         lost = "whose noisy count is not above 0"
         if self._law.cutoff is not None:
             lost = f"below the cutoff of {self._law.cutoff:,.10g}"

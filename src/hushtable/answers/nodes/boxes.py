@@ -6,12 +6,12 @@ all there are, published or not.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
 
 import numpy as np
 
-from hushtable.answers.answerer import Answered, GroupsAnswered
+from hushtable.answers.answerer import Answered, Answerer, GroupsAnswered
 from hushtable.answers.estimation.groups import group_codes
 from hushtable.answers.estimation.law import Law
 from hushtable.answers.estimation.notes import groups_note
@@ -22,7 +22,7 @@ from hushtable.errors import BadQuery
 FEWER_GROUPS = "Group by fewer attributes, or take fewer of their values with `where`."
 
 
-class BoxAnswers(ABC):
+class BoxAnswers(Answerer):
     """The rows of a release whose rows are nodes of a tree, ready to answer."""
 
     def __init__(self, law: Law) -> None:

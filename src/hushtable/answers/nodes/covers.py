@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from hushtable.answers.nodes.ranges import Ranges
 from hushtable.conditions.ranges import distinct
 from hushtable.errors import BadQuery
-from hushtable.structures.nodes import Axis
-from hushtable.structures.trees import DyadicTree, Numbers
+from hushtable.structures.axes import Axis
+from hushtable.structures.trees import Numbers
 
 MOST_NODES = 2 * 10**7  # of one group
 _AT_ONCE = 1 << 21  # nodes that are worked on together
@@ -116,17 +116,17 @@ def combined(axis: Axis, ranges: Ranges) -> Combined:
         rows = slice(start, start + step)
         found = axis.tree.combination(ranges.starts[rows], ranges.stops[rows])
         part = Combined(ranges.groups[rows][found.owners], found.nodes, found.factors, number)
-        parts.append(part if isinstance(axis.tree, DyadicTree) else part.added_up())
+        parts.append(part if axis.tree.disjoint else part.added_up())
     if len(parts) == 1:
         return parts[0]
     groups, nodes = (np.concatenate([getattr(each, name) for each in parts]) for name in ("groups", "nodes"))
     whole = Combined(groups, nodes, np.concatenate([each.factors for each in parts]), number)
-    return whole if isinstance(axis.tree, DyadicTree) else whole.added_up()
+    return whole if axis.tree.disjoint else whole.added_up()
 
 
 def leaf(axis: Axis, ranges: Ranges) -> Combined:
     """Return the smallest node that holds the only cell of a range; of Haar splits, all that do."""
-    if not isinstance(axis.tree, DyadicTree):
+    if not axis.tree.disjoint:
         return combined(axis, ranges)
     nodes = axis.tree.nodes_at(np.array([axis.tree.levels - 1]), ranges.starts)
     return Combined(ranges.groups, nodes, np.ones(1), np.ones(1, dtype=np.intp))

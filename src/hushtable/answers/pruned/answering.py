@@ -32,7 +32,7 @@ from hushtable.conditions.selection import Selection
 from hushtable.structures.addresses import LineAddresses
 from hushtable.structures.fitting import Fit, fitted
 from hushtable.structures.lines import Line
-from hushtable.structures.nodes import PrunedSpace
+from hushtable.structures.pruned import PrunedSpace
 
 _PROMISE = (
     "nodes below the cutoff of {:,.10g} are left out, and what they hold together is spread evenly over "

@@ -23,7 +23,7 @@ from copy import copy
 
 import numpy as np
 
-from hushtable.answers.answerer import Answered, GroupsAnswered
+from hushtable.answers.answerer import Answered, Answerer, GroupsAnswered
 from hushtable.answers.estimation.cells import total_answer
 from hushtable.answers.estimation.groups import group_codes
 from hushtable.answers.estimation.law import Law
@@ -36,7 +36,7 @@ from hushtable.answers.sketched.listing import check_listable, listed
 from hushtable.answers.sketched.rows import Combine, chance_of_a_row, median_variance
 from hushtable.conditions.selection import Selection
 from hushtable.errors import BadQuery, shown
-from hushtable.structures.sketches import SketchSpace
+from hushtable.structures.sketch import SketchSpace
 
 _FEWER_GROUPS = "Group by fewer attributes, or take fewer of their values with `where`."
 _CELLS = (
@@ -49,7 +49,7 @@ _CELL = (
 )
 
 
-class SketchAnswers:
+class SketchAnswers(Answerer):
     """The buckets of a sketch, ready to answer by the mean or the median of its rows."""
 
     def __init__(self, release: Opened, nodes: SketchSpace, combine: Combine = "mean") -> None:

@@ -53,7 +53,7 @@ from hushtable.engines.spark.tasks import (
 from hushtable.engines.spark.watching import Watch
 from hushtable.errors import BadData, BadQuery, HushtableError, InternalError
 from hushtable.noise import BitSource, KeyStream
-from hushtable.structures.nodes import NodeSpace
+from hushtable.structures.axes import AxisSpace
 from hushtable.structures.trees import DyadicTree, HaarTree
 from hushtable.table.lifting import lifted_above
 from hushtable.table.progress import Progress, unheard
@@ -151,7 +151,7 @@ class CountedOnSpark:
         """Return the sum of all counts."""
         return self.sums
 
-    def lifted(self, nodes: NodeSpace) -> Slices:
+    def lifted(self, nodes: AxisSpace) -> Slices:
         """Return the sums of cells that the nodes of a tree hold: those that were announced."""
         if not isinstance(self.slices.cut, NodeCut) or repr(self.slices.cut.tree) != repr(nodes.axes[0].tree):
             raise InternalError("a tree was lifted that the workers had not cut their cells for")
@@ -172,7 +172,7 @@ def counted_on_spark(
     rows_are_units: bool,
     memory: int | str | None,
     entropy: BitSource,
-    nodes: NodeSpace | None = None,
+    nodes: AxisSpace | None = None,
     drawn: float = 0.0,
     progress: Progress = unheard,
 ) -> Iterator[CountedOnSpark]:
