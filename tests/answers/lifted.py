@@ -88,7 +88,7 @@ def simulated(
     else:
         kept = size >= max(1.0, made.cutoff or 0.0)
     if isinstance(nodes.structure, Dyadic) and nodes.structure.consistent:
-        kept = passed(nodes, kept)
+        kept = passed(nodes, kept)  # type: ignore[arg-type]
     threshold = made.threshold
     if threshold or isinstance(method, Priority | FilterPriority):
         priorities = np.where(kept, size / (1 - random.random(len(values))), 0.0)

@@ -31,7 +31,7 @@ from hushtable.methods.settings import Method
 from hushtable.structures.cells import Cells
 from hushtable.structures.marginals import CubeSpace, cube_space
 from hushtable.structures.structure import Structure
-from hushtable.summaries import rooted, structured
+from hushtable.summaries import draws, rooted
 from hushtable.summaries import summarize as door
 from hushtable.summaries.cubes import draw_marginals
 from tests.audit.drawing import Counts, Guess, guessing, outcome, table_of
@@ -156,7 +156,7 @@ def epsilon_of(case: Case) -> int:
     if isinstance(case.structure, ht.Marginals):
         return _cube(case.structure, case.shape).per_cell * case.far
     with _fixed_keys(case):
-        nodes, _ = structured.nodes_of(case.structure, table, case.method, Branching(case.most))
+        nodes, _ = draws.nodes_of(case.structure, table, case.method, Branching(case.most))
     if isinstance(case.structure, ht.CountSketch):
         return case.structure.depth * case.far
     return case.far * (1 if nodes is None else nodes.per_cell)
@@ -209,7 +209,7 @@ def _fixed_keys(case: Case) -> Iterator[None]:
     """The keys of a sketch are public and drawn before a row is read: the law is that for given ones."""
     depth = getattr(case.structure, "depth", 0)
     keys = tuple(f"{number:02x}{case.key[2:]}" for number in range(depth))
-    with patch.object(structured, "drawn_keys", lambda *_: keys):
+    with patch.object(draws, "drawn_keys", lambda *_: keys):
         yield
 
 

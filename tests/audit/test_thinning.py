@@ -11,7 +11,7 @@ import hushtable as ht
 from hushtable.methods.settings import Method
 from hushtable.structures.cells import Cells
 from hushtable.structures.structure import Structure
-from hushtable.summaries.structured import nodes_of
+from hushtable.summaries.draws import nodes_of
 from hushtable.summaries.summarize import draw_summary
 from hushtable.summaries.summary import Summary
 from hushtable.summaries.thinning import above_cutoff, at_threshold, of_size

@@ -110,7 +110,7 @@ def test_an_automatic_structure_is_cells_where_a_tree_is_no_better() -> None:
     terms = ht.open("out.parquet").terms
     plan = ht.plan("homes.toml", epsilon="1/2", size=400, profile="large.csv")
     assert plan.structure == "cells"
-    assert (terms.nodes, terms.method) == (None, plan.recommended.method)
+    assert (terms.structure.name, terms.method) == ("cells", plan.recommended.method)
 
 
 @pytest.mark.parametrize(

@@ -74,7 +74,7 @@ def true_counts(names: list[str], data: pa.Table) -> dict[tuple[Any, ...], int]:
 def test_a_size_alone_publishes_small_marginals_whole(tmp_path: Path) -> None:
     release = publish(tmp_path)
     terms = release.terms
-    rows_of_each = [place.stop - place.start for place in terms.nodes.rows(release.codes)]  # type: ignore[union-attr]
+    rows_of_each = [place.stop - place.start for place in terms.nodes.rows(release.codes)]  # type: ignore[attr-defined]
 
     assert terms.structure == CUBE
     assert terms.sensitivity == 4
@@ -167,7 +167,7 @@ def test_a_sketch_is_published_whole_without_a_size(tmp_path: Path) -> None:
     cells = true_counts(["home", "work", "sex"], data)
     codes = np.array([[home, work, "fm".index(sex)] for home, work, sex in cells])
     for row in range(3):
-        buckets, signs = terms.nodes.buckets(DOMAIN.space.pack(codes), row)  # type: ignore[union-attr]
+        buckets, signs = terms.nodes.buckets(DOMAIN.space.pack(codes), row)  # type: ignore[attr-defined]
         for bucket, sign, count in zip(buckets, signs, cells.values(), strict=True):
             expected[row, bucket] += sign * count
 
@@ -270,7 +270,7 @@ def test_the_noise_in_the_file_has_the_law_of_the_terms(
         summary=ht.Everything(),
         unit=None,
     )
-    part = release.terms.nodes.rows(release.codes)[1]  # type: ignore[union-attr]
+    part = release.terms.nodes.rows(release.codes)[1]  # type: ignore[attr-defined]
     rate = Fraction(49, 100) if number else Fraction(147, 200)
     sample = release.counts[part]
 
@@ -438,7 +438,7 @@ def test_a_thinned_marginal_is_that_of_a_smaller_request(tmp_path: Path) -> None
 @pytest.mark.parametrize("method", METHODS, ids=repr)
 def test_every_summary_of_a_cube_can_be_thinned(method: Method, tmp_path: Path) -> None:
     if not isinstance(method, ht.Everything) and method.size is not None:
-        method = replace(method, size=100_000)  # all cells are written
+        method = replace(method, size=100_000)  # type: ignore[type-var]  # all cells are written
     sampled = not isinstance(method, ht.Everything | ht.Filter)
     part = Part(method=method, rule=None, cutoff=20.0, threshold=100.0 if sampled else None)
     made = cube_terms(CUBE, DOMAIN, [part] * 4)

@@ -80,7 +80,7 @@ def test_a_structure_may_be_a_name(name: str | None, structure: Structure, tmp_p
 def test_nodes_hold_the_sums_of_their_cells(structure: Structure, tmp_path: Path) -> None:
     method = ht.Filter(cutoff=2, two_sided=structure != ht.Dyadic(consistent=True))
     release = publish(tmp_path, structure=structure, summary=method, epsilon=1000)
-    nodes = node_space(structure, DOMAIN)  # type: ignore[arg-type]
+    nodes = node_space(structure, DOMAIN)
     table = rows()
     codes = np.stack([table["home"].to_numpy(), table["age"].to_numpy()], axis=1)
     positions = [axis.line.positions(codes) for axis in nodes.axes]

@@ -18,7 +18,7 @@ from hushtable.domain.attributes import Attribute, Integers
 from hushtable.domain.measure import Measure, Sensitivities
 from hushtable.noise import KeyStream
 from hushtable.structures.sketch import CountSketch, SketchSpace
-from hushtable.summaries.structured import drawn_keys
+from hushtable.summaries.draws import drawn_keys
 from hushtable.summaries.summarize import draw_summary
 from hushtable.table.adding import marginals, sketched
 from tests.harness.statistics import tries

@@ -24,7 +24,6 @@ from hushtable.summaries.laborious import ranked_nodes
 from hushtable.summaries.rooted import Occupied, rooted_tree
 from hushtable.summaries.summarize import draw_summary
 from hushtable.summaries.summary import Summary
-from tests.harness.nodes import nodes_over
 from tests.harness.statistics import (
     ALARM,
     FloatLaw,
@@ -184,7 +183,7 @@ MORE, LESS = Fraction(1, 3), Fraction(3)
 
 
 def space(cells: int) -> PrunedSpace:
-    return nodes_over(ht.Tree(branching=2), (cells,), places=(0,))
+    return ht.Tree(branching=2).over_codes((cells,))
 
 
 def drawn(counts: list[int], method: ht.Filter, entropy: BitSource, *, rate: Fraction = RATE) -> Summary:

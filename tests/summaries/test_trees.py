@@ -73,7 +73,7 @@ def test_every_node_shows_its_law(
     structure, shape, counts = world
     nodes = nodes_over(structure, shape, places=range(len(shape)))
     values, total, entropy = values_in_line(nodes, counts), nodes.nodes_total, replay(820)
-    rule = acceptance_of(method, cells_total=total, rate=RATE)  # type: ignore[arg-type]
+    rule = acceptance_of(method, cells_total=total, rate=RATE)
     shown: dict[int, list[int]] = {place: [] for place in range(total)}
     for _ in range(runs(160 if way == "shortcut" else 150)):
         if way == "shortcut":

@@ -30,6 +30,7 @@ from hushtable.engines.sliced.runs import counted_slices, exact_sum
 from hushtable.errors import BadDomain, within_memory
 from hushtable.noise import BitSource, KeyStream
 from hushtable.structures.axes import AxisSpace
+from hushtable.structures.structure import NodeSpace
 from hushtable.table.lifting import lifted
 from hushtable.table.progress import Progress, unheard
 from hushtable.table.slices import Cells, Slices, SlicesHere
@@ -161,7 +162,7 @@ def counted_rows(
     memory: int | str | None = None,
     threads: int | None = None,
     entropy: BitSource,
-    nodes: AxisSpace | None = None,
+    nodes: NodeSpace | None = None,
     drawn: float = 0.0,
     progress: Progress = unheard,
 ) -> Iterator[Counted]:

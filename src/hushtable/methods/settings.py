@@ -46,6 +46,10 @@ class Method(Protocol):
     filters: ClassVar[bool] = False
     samples: ClassVar[bool] = False
 
+    def __hash__(self) -> int:
+        """Return a hash: it is a frozen record."""
+        return super().__hash__()
+
     @property
     def two_sided(self) -> bool:
         """Whether counts below 0 are published."""

@@ -12,10 +12,9 @@ A structure has all occupied cells in memory at once, but for those on Spark.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
-from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -39,7 +38,7 @@ from hushtable.files.apart import Kept
 from hushtable.files.parts import ROWS_IN_A_FILE
 from hushtable.laws.rationals import Rational, as_fraction, as_positive, as_rate
 from hushtable.ledger.ledger import Ledger
-from hushtable.methods.settings import Filter, Method, check_method
+from hushtable.methods.settings import Method, check_method
 from hushtable.noise import BitSource, KeyStream, two_sided_geometric
 from hushtable.planning.judges import check_covered
 from hushtable.planning.plan import Plan
@@ -57,17 +56,10 @@ from hushtable.publishing.judging import check_on_spark, check_plan, check_worth
 from hushtable.publishing.paying import Payment
 from hushtable.release.record import check_output, write_release
 from hushtable.release.terms import Part, Terms
-from hushtable.structures.axes import AxisSpace
-from hushtable.structures.marginals import CubeSpace
-from hushtable.structures.pruned import PrunedSpace
 from hushtable.structures.registry import as_structure
 from hushtable.structures.structure import Structure
-from hushtable.summaries.cubes import draw_marginals
-from hushtable.summaries.flat import check_method as check_flat
-from hushtable.summaries.flat import expected_empty, summarize_slices
-from hushtable.summaries.structured import check_cutoff, drawn_keys
-from hushtable.summaries.summarize import draw_summary
-from hushtable.summaries.summary import Summary
+from hushtable.summaries.draws import Bought, draw_of, drawn_keys
+from hushtable.summaries.flat import expected_empty
 from hushtable.table.progress import Progress, unheard
 
 _TOTAL_SHARE = Fraction(1, 50)
@@ -260,7 +252,7 @@ def publish_chosen(
         memory=memory,
         threads=threads,
         entropy=entropy,
-        nodes=terms.nodes if isinstance(terms.nodes, AxisSpace) else None,
+        nodes=terms.nodes,
         drawn=0.0 if terms.parts else expected_empty(terms.method, cells=terms.units_total, rate=terms.rate),
         progress=progress,
     ) as counted:
@@ -299,24 +291,15 @@ def kept_files(data: Any, domain: Domain, ledger: Ledger | None) -> Kept:
 def drawn_rows(
     counted: Counted, terms: Terms, entropy: BitSource, threads: int, progress: Progress
 ) -> tuple[Terms, Rows]:
-    """Draw what the terms describe: slice by slice, or, of some structures, from a table in memory."""
-    draw: Callable[..., Any]
-    sensitivity, nodes = terms.sensitivity, terms.nodes
-    if terms.structure.name == "cells":
-        draw = partial(summarize_slices, counted.slices, counted.space, terms.method)
-    elif isinstance(nodes, AxisSpace) and not nodes.consistent_tree:
-        draw = partial(summarize_slices, counted.lifted(nodes), nodes.space, terms.method)
-    elif isinstance(nodes, CubeSpace):
-        methods, sensitivity = [part.method for part in terms.parts], terms.measure.sensitivity
-        table = counted.table()
-        draw = partial(draw_marginals, table, nodes, methods, threads=threads, progress=progress)
-    else:
-        draw = partial(draw_summary, counted.table(), terms.method, nodes=nodes)
-    drawn: Summary | list[Summary] = draw(
-        epsilon=terms.epsilon - terms.total_epsilon, sensitivity=Fraction(sensitivity), entropy=entropy
+    """Draw what the terms describe."""
+    bought = Bought(
+        terms.epsilon - terms.total_epsilon, Fraction(terms.sensitivity), entropy, threads, None, progress
     )
-    if isinstance(drawn, Summary):
-        return replace(terms, cutoff=drawn.cutoff, threshold=drawn.threshold), rows_of(drawn)
+    methods = [part.method for part in terms.parts] or [terms.method]
+    drawn = draw_of(terms.structure)(counted, terms.nodes, methods, bought)
+    if not terms.parts:
+        (summary,) = drawn
+        return replace(terms, cutoff=summary.cutoff, threshold=summary.threshold), rows_of(summary)
     parts = [
         replace(part, cutoff=each.cutoff, threshold=each.threshold)
         for part, each in zip(terms.parts, drawn, strict=True)
@@ -330,18 +313,11 @@ def check_settings(terms: Terms) -> None:
     if terms.total_rate is not None:
         as_rate(terms.total_rate)
     for name in ("cutoff", "threshold"):
-        value = getattr(method, name, None)
+        value = getattr(method, name)
         if value is not None and value > _LARGEST_SETTING:
             hint = "No count is so large."
             raise BadNumber(name=name, value=str(value), allowed="is above 10^300", hint=hint)
-    if isinstance(terms.nodes, PrunedSpace):
-        assert isinstance(method, Filter)
-        shares = terms.nodes.tree.shares
-        as_rate(rate * shares[0] / shares[-1])  # the root's, which is the smallest
-        check_cutoff(terms.nodes, method, rate=rate)
-    elif not (isinstance(terms.nodes, AxisSpace) and terms.nodes.consistent_tree):
-        cells = terms.units_total if not terms.parts else 1  # of a cube, each part is checked by itself
-        check_flat(method, cells_total=cells, rate=rate)
+    draw_of(terms.structure).check(terms.nodes, method, rate=rate)
 
 
 def in_one_line(output: str | os.PathLike[str], title: str, method: Method) -> str:
@@ -352,7 +328,7 @@ def in_one_line(output: str | os.PathLike[str], title: str, method: Method) -> s
     'commute.parquet: Commuters, priority of 10,000 rows'
     """
     name, about = _cut(Path(output).name), _cut(title)
-    size: int | None = getattr(method, "size", None)
+    size = method.size
     rows = "" if size is None else f" of {size:,} row{'s' * (size != 1)}"
     return f"{name}: {f'{about}, ' * bool(about)}{method.name}{rows}"
 

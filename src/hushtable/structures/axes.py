@@ -51,7 +51,7 @@ class AxisSpace(NodeSpace):
     """
 
     structure: Ordered = field()
-    axes: tuple[Axis, ...]
+    axes: tuple[Axis, ...] = field()
     said: str  # what the nodes are
     consistent_tree: DyadicTree | None = None
     differences: bool = False
@@ -70,6 +70,11 @@ class AxisSpace(NodeSpace):
     def per_cell(self) -> int:
         """The largest number of nodes that hold one cell."""
         return prod(axis.tree.levels for axis in self.axes)
+
+    @property
+    def rooted_tree(self) -> DyadicTree | None:
+        """The tree, if it is consistent."""
+        return self.consistent_tree
 
     def named(self, domain: Domain) -> str:
         """Return what is published in place of cells, over which attributes."""

@@ -7,7 +7,7 @@ Cost: one search a node.
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,10 @@ class Paths(NamedTuple):
     levels: NDArray[np.intp]
 
 
-def paths(tree: DyadicTree | BranchingTree, nodes: Numbers, counts: NDArray[np.int64]) -> Paths:
+RootedTree: TypeAlias = DyadicTree | BranchingTree
+
+
+def paths(tree: RootedTree, nodes: Numbers, counts: NDArray[np.int64]) -> Paths:
     """Return the paths of ascending nodes that come with all their ancestors."""
     minima, levels = counts.copy(), tree.level_of(nodes)
     edges = np.searchsorted(levels, np.arange(1, tree.levels + 1))

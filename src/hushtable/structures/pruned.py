@@ -153,6 +153,11 @@ class PrunedSpace(NodeSpace):
         """The number of nodes that hold one cell, each counted once."""
         return self.tree.levels
 
+    @property
+    def rooted_tree(self) -> BranchingTree:
+        """The tree."""
+        return self.tree
+
     def named(self, domain: Domain) -> str:
         """Return what is published in place of cells, over which attributes."""
         order, zigzag = self.structure.order, ", in z-order," * (self.structure.order == MORTON)

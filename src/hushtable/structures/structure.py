@@ -27,7 +27,9 @@ from hushtable.methods.weights import weights_of
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from hushtable.structures.axes import Axis
     from hushtable.structures.marginals import Marginal
+    from hushtable.structures.paths import RootedTree
 
 Codes = NDArray[np.int64]
 Entry = Callable[[str, Any], Any]  # the entry of a footer under a key, if it has this type; else a refusal
@@ -196,6 +198,16 @@ class NodeSpace(Protocol):
 
     def named(self, domain: Domain) -> str | None:
         """Return what is published in place of cells, over which attributes; None where it is cells."""
+
+    @property
+    def axes(self) -> tuple[Axis, ...]:
+        """The lines of cells with a tree each that nodes are made of; none of other nodes."""
+        return ()
+
+    @property
+    def rooted_tree(self) -> RootedTree | None:
+        """The tree, where a node is published only with all nodes above it."""
+        return None
 
     def changed(self, cells: Sensitivities) -> Sensitivities:
         """Return what one unit changes in all nodes, by what it changes in the cells.

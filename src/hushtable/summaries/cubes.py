@@ -12,8 +12,8 @@ from fractions import Fraction
 
 from hushtable.methods.settings import Method
 from hushtable.noise import BitSource
-from hushtable.structures.marginals import CubeSpace
-from hushtable.summaries.summarize import draw_summary
+from hushtable.structures.structure import NodeSpace
+from hushtable.summaries.flat import summarize_table
 from hushtable.summaries.summary import Summary
 from hushtable.table.adding import marginals
 from hushtable.table.progress import Progress, unheard
@@ -22,7 +22,7 @@ from hushtable.table.sparse import SparseTable
 
 def draw_marginals(
     table: SparseTable,
-    cube: CubeSpace,
+    cube: NodeSpace,
     methods: Sequence[Method],
     *,
     epsilon: Fraction,
@@ -35,10 +35,10 @@ def draw_marginals(
     drawn: list[Summary] = []
     tables = marginals(table, [each.places for each in cube.marginals])
     for number, (part, method) in enumerate(zip(tables, methods, strict=True)):
-        found = draw_summary(
+        found = summarize_table(
             part,
             method,
-            epsilon=cube.epsilon_of(number, epsilon),
+            epsilon=epsilon * cube.marginals[number].share / cube.per_cell,
             sensitivity=sensitivity,
             entropy=entropy,
             threads=threads,

@@ -20,21 +20,12 @@ from typing import NamedTuple
 import numpy as np
 
 from hushtable.domain.keys import KeySpace, ascending, no_keys, sorting_order
-from hushtable.errors import TooManyCells, TooManyRows
+from hushtable.errors import InternalError, TooManyCells, TooManyRows
 from hushtable.laws.acceptance import Acceptance, Band, widens
 from hushtable.laws.balls import nearest_float
 from hushtable.laws.integers import at_rate
 from hushtable.laws.rationals import as_rate
-from hushtable.methods.settings import (
-    LARGEST_SIZE,
-    Everything,
-    Filter,
-    FilterPriority,
-    FilterThreshold,
-    Method,
-    Priority,
-    Threshold,
-)
+from hushtable.methods.settings import LARGEST_SIZE, Method
 from hushtable.methods.tuning import cutoff_for, threshold_for
 from hushtable.methods.weights import weights_of
 from hushtable.noise import BitSource, binomial, empty_cells
@@ -63,7 +54,8 @@ def summarize_table(
     progress: Progress = unheard,
 ) -> Summary:
     """Draw a summary of the cells of a table, in so many slices, or in as many as its work is worth."""
-    work = table.counts.size + (getattr(method, "size", None) or 0)
+    check_sensitivity(table, sensitivity, per_cell=1)
+    work = table.counts.size + (method.size or 0)
     return summarize_slices(
         SlicesHere(split(table, parts=slices or -(-work // _SLICE) or 1), threads, progress),
         table.space,
@@ -73,6 +65,12 @@ def summarize_table(
         entropy=entropy,
         first_guess=first_guess,
     )
+
+
+def check_sensitivity(table: SparseTable, sensitivity: Fraction, *, per_cell: int) -> None:
+    """Raise where noise is to be drawn for less than one unit changes in a counted table."""
+    if table.sensitivity is not None and sensitivity < table.sensitivity.l1 * per_cell:
+        raise InternalError("noise was to be drawn for less than one unit changes in its table")
 
 
 def summarize_slices(
@@ -88,25 +86,9 @@ def summarize_slices(
     """Draw a summary of a table that comes in slices, wherever they are."""
     rate = as_rate(epsilon / sensitivity)
     check_method(method, cells_total=space.cells_total, rate=rate)
-    draw = _Draw(slices, rate, entropy)
-    threshold: float | None = None
-    cutoff: Fraction | int | None = None
-    match method:
-        case Everything():
-            found = draw.everything(method)
-        case Filter(size=int(size)):
-            found, cutoff = draw.largest(size, method.two_sided, first_guess)
-        case Priority(size=size):
-            found, threshold = draw.priorities(size, Acceptance(two_sided=method.two_sided), first_guess)
-        case FilterPriority(size=size):
-            rule = Acceptance(cutoff=method.cutoff, two_sided=method.two_sided)
-            found, threshold = draw.priorities(size, rule, first_guess)
-            cutoff = rule.cutoff
-        case _:
-            rule = acceptance_of(method, cells_total=space.cells_total, rate=rate)
-            found = draw.accepted(rule)
-            cutoff = rule.cutoff
-            threshold = None if isinstance(method, Filter) else float(rule.threshold or 0)
+    found, cutoff, threshold = method.chosen_by(
+        _Draw(slices, rate, entropy, cells_total=space.cells_total, first_guess=first_guess)
+    )
     if not ascending(found.keys):
         found = found.only(sorting_order(found.keys))
     return Summary(
@@ -127,27 +109,48 @@ def check_method(method: Method, *, cells_total: int, rate: Fraction) -> None:
 
     Not for consistent trees, which keep few empty nodes whatever the cutoff (`rooted`).
     """
-    if isinstance(method, Everything):
-        if cells_total > LARGEST_FULL_TABLE:
-            raise TooManyCells(cells_total=cells_total, limit=LARGEST_FULL_TABLE)
-    elif isinstance(method, Threshold | FilterThreshold) or (
-        isinstance(method, Filter) and method.size is None
-    ):
-        rule = acceptance_of(method, cells_total=cells_total, rate=rate)
-        expected = _expected(rule, cells_total, rate)
-        if expected > LARGEST_SIZE:
-            raise TooManyRows(expected=expected, limit=LARGEST_SIZE)
+    method.chosen_by(_Checked(cells_total, rate))
 
 
 def expected_empty(method: Method, *, cells: int, rate: Fraction) -> float:
     """Return about how many empty cells a method draws: by public numbers."""
-    if isinstance(method, Everything):
-        return float(cells)
-    if isinstance(method, Threshold | FilterThreshold) or (
-        isinstance(method, Filter) and method.size is None
-    ):
-        return _expected(acceptance_of(method, cells_total=cells, rate=rate), cells, rate)
-    return min(float(getattr(method, "size", 0)), float(cells))
+    return method.chosen_by(_Expected(cells, rate))
+
+
+class _Expected(NamedTuple):
+    """About how many empty cells are drawn, of so many."""
+
+    cells: int
+    rate: Fraction
+
+    def everything(self, *, nonnegative: bool) -> float:
+        return float(self.cells)
+
+    def accepted(self, rule: Acceptance, *, expected: int | None) -> float:
+        if expected is not None:
+            rule = threshold_for(expected, cells=self.cells, rate=self.rate, rule=rule)
+        return _expected(rule, self.cells, self.rate)
+
+    def largest(self, size: int, *, two_sided: bool) -> float:
+        return min(float(size), float(self.cells))
+
+    def priorities(self, size: int, rule: Acceptance) -> float:
+        return min(float(size), float(self.cells))
+
+
+class _Checked(_Expected):
+    """The same, or a refusal where it is too many."""
+
+    def everything(self, *, nonnegative: bool) -> float:
+        if self.cells > LARGEST_FULL_TABLE:
+            raise TooManyCells(cells_total=self.cells, limit=LARGEST_FULL_TABLE)
+        return float(self.cells)
+
+    def accepted(self, rule: Acceptance, *, expected: int | None) -> float:
+        found = super().accepted(rule, expected=expected)
+        if found > LARGEST_SIZE:
+            raise TooManyRows(expected=found, limit=LARGEST_SIZE)
+        return found
 
 
 def _expected(rule: Acceptance | Band, cells: int, rate: Fraction) -> float:
@@ -155,15 +158,19 @@ def _expected(rule: Acceptance | Band, cells: int, rate: Fraction) -> float:
     return nearest_float(at_rate(lambda a: rule.pass_probability(a) * cells, rate))
 
 
-def acceptance_of(
-    method: Filter | Threshold | FilterThreshold, *, cells_total: int, rate: Fraction
-) -> Acceptance:
+def acceptance_of(method: Method, *, cells_total: int, rate: Fraction) -> Acceptance:
     """Return the rule of a method. A threshold from a size uses the public number of cells, nothing else."""
-    cutoff, threshold = getattr(method, "cutoff", None), getattr(method, "threshold", None)
-    rule = Acceptance(cutoff=cutoff, threshold=threshold, two_sided=method.two_sided)
-    if method.size is None:
-        return rule
-    return threshold_for(method.size, cells=cells_total, rate=rate, rule=rule)
+    if method.expected_rows is None:
+        return method.rule
+    return threshold_for(method.expected_rows, cells=cells_total, rate=rate, rule=method.rule)
+
+
+class _Found(NamedTuple):
+    """The cells of a summary, and what they met."""
+
+    cells: Candidates
+    cutoff: Fraction | int | None = None
+    threshold: float | None = None
 
 
 class _Draw(NamedTuple):
@@ -172,43 +179,45 @@ class _Draw(NamedTuple):
     slices: Slices
     rate: Fraction
     entropy: BitSource
+    cells_total: int
+    first_guess: Acceptance | None
 
-    def everything(self, method: Everything) -> Candidates:
+    def everything(self, *, nonnegative: bool) -> _Found:
         """Return all cells, each with noise."""
         task = partial(draw_everything, rate=self.rate)
         found = finish(self.slices.map_slices(task, [()] * len(self.slices.cells_empty), self.entropy))
-        return found._replace(counts=np.maximum(found.counts, 0)) if method.nonnegative else found
+        return _Found(found._replace(counts=np.maximum(found.counts, 0)) if nonnegative else found)
 
-    def accepted(self, rule: Acceptance) -> Candidates:
+    def accepted(self, rule: Acceptance, *, expected: int | None) -> _Found:
         """Return the cells that a rule accepts."""
+        sampled = rule.threshold is not None or expected is not None
+        if expected is not None:  # by the public number of cells, nothing else
+            rule = threshold_for(expected, cells=self.cells_total, rate=self.rate, rule=rule)
         counts = self._counts(self.slices.cells_empty, rule)
-        return finish(self._candidates([rule], [[count] for count in counts]))
+        found = finish(self._candidates([rule], [[count] for count in counts]))
+        return _Found(found, rule.cutoff, float(rule.threshold or 0) if sampled else None)
 
-    def largest(
-        self, size: int, two_sided: bool, first_guess: Acceptance | None
-    ) -> tuple[Candidates, int | None]:
+    def largest(self, size: int, *, two_sided: bool) -> _Found:
         """Return the `size` largest counts, and the smallest of them."""
 
         def rule_for(expected: int, cells: int) -> Acceptance:
             return cutoff_for(expected, cells=cells, rate=self.rate, two_sided=two_sided)
 
-        rules, accepted = self._extended(size, rule_for, first_guess)
-        return finish_largest(self._candidates(rules, accepted), rules, self.entropy, size=size)
+        rules, accepted = self._extended(size, rule_for)
+        return _Found(*finish_largest(self._candidates(rules, accepted), rules, self.entropy, size=size))
 
-    def priorities(
-        self, size: int, rule: Acceptance, first_guess: Acceptance | None
-    ) -> tuple[Candidates, float]:
+    def priorities(self, size: int, rule: Acceptance) -> _Found:
         """Return a priority sample of the cells that the plain rule accepts, and its threshold."""
 
         def rule_for(expected: int, cells: int) -> Acceptance:
             return threshold_for(expected, cells=cells, rate=self.rate, rule=rule)
 
-        rules, accepted = self._extended(size, rule_for, first_guess)
+        rules, accepted = self._extended(size, rule_for)
         found, tau = finish_priorities(self._candidates(rules, accepted), rules, self.entropy, size=size)
-        return found, float(tau)
+        return _Found(found, rule.cutoff, float(tau))
 
     def _extended(
-        self, size: int, rule_for: Callable[[int, int], Acceptance], first_guess: Acceptance | None
+        self, size: int, rule_for: Callable[[int, int], Acceptance]
     ) -> tuple[list[Acceptance], list[list[int]]]:
         """Widen a rule until it accepts more than `size` empty cells, or all that it ever can.
 
@@ -220,7 +229,7 @@ class _Draw(NamedTuple):
         cells_empty = sum(left)
         expected = size + 1 + 6 * isqrt(size) + 10  # so that one band nearly always does
         widest = rule_for(cells_empty + 1, cells_empty)
-        rules = [first_guess or rule_for(expected, cells_empty)]
+        rules = [self.first_guess or rule_for(expected, cells_empty)]
         bands = [self._counts(left, rules[0])]
         while sum(map(sum, bands)) <= size and rules[-1].pieces != widest.pieces:
             expected *= 2

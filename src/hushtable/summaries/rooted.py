@@ -14,7 +14,8 @@ Source: Cormode, Procopiuc, Srivastava, Tran, section 3, "Consistency Checks for
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
@@ -25,7 +26,9 @@ from hushtable.laws.acceptance import LARGEST_NOISY
 from hushtable.noise import BitSource
 from hushtable.structures.addresses import Numbers
 from hushtable.structures.branching import BranchingTree
+from hushtable.summaries.candidates import noisy
 from hushtable.summaries.largest import largest_counts
+from hushtable.table.sparse import SparseTable
 
 _FEW = 4  # occupied cells a child up to which they are looked at one by one
 _TOP = 1 << 62  # above all noisy counts: the rank of a root that stays
@@ -225,3 +228,23 @@ def largest_paths(
     above, ties = np.flatnonzero(minima > cut), np.flatnonzero(minima == cut)
     chosen, _ = largest_counts(-levels[ties], entropy, size=size - above.size)
     return np.sort(np.concatenate([above, ties[chosen]])), cut
+
+
+def rooted_sums(
+    table: SparseTable,
+    tree: BranchingTree,
+    rates: Sequence[Fraction],
+    entropy: BitSource,
+    *,
+    cutoff: int,
+    size: int | None,
+    root_stays: bool = False,
+) -> Rooted:
+    """Draw a tree from the root down, with noise of its own rate on each level."""
+
+    def noised(level: int, prefixes: Numbers, counts: Numbers) -> Numbers:
+        return noisy(counts, rates[level], entropy)
+
+    addresses = tree.addresses.of(table.space.unpack(table.keys))
+    occupied = Occupied(addresses, table.counts)
+    return rooted_tree(occupied, tree, noised, entropy, cutoff=cutoff, size=size, root_stays=root_stays)

@@ -10,7 +10,7 @@ import os
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from hushtable.errors import BadMethod, BadNumber, BadTable, InternalError, within_memory
+from hushtable.errors import BadMethod, BadNumber, BadTable, within_memory
 from hushtable.laws.acceptance import Acceptance
 from hushtable.laws.rationals import Rational, as_positive
 from hushtable.methods.settings import Method, check_method
@@ -66,7 +66,7 @@ def summarize(
         raise BadMethod("table", type(table).__name__, "a SparseTable", example)
     nodes, entropy = None, KeyStream()
     if structure is not None:
-        from hushtable.summaries.structured import nodes_of
+        from hushtable.summaries.draws import nodes_of
 
         nodes, method = nodes_of(structure, table, method, entropy)
     most = _sensitivity_of(table, sensitivity)
@@ -98,12 +98,6 @@ def _sensitivity_of(table: SparseTable, given: Rational | None) -> Fraction:
     return most
 
 
-def check_sensitivity(table: SparseTable, sensitivity: Fraction, *, per_cell: int) -> None:
-    """Raise where noise is to be drawn for less than one unit changes in a counted table."""
-    if table.sensitivity is not None and sensitivity < table.sensitivity.l1 * per_cell:
-        raise InternalError("noise was to be drawn for less than one unit changes in its table")
-
-
 def draw_summary(
     table: SparseTable,
     method: Method,
@@ -121,7 +115,6 @@ def draw_summary(
 
     With `nodes`, of those; `sensitivity` is then what one person changes in all of them together.
     """
-    check_sensitivity(table, sensitivity, per_cell=1 if nodes is None else nodes.per_cell)
     if nodes is None:
         return summarize_table(
             table,
@@ -134,16 +127,8 @@ def draw_summary(
             first_guess=first_guess,
             progress=progress,
         )
-    from hushtable.summaries.structured import draw_nodes
+    from hushtable.summaries.draws import Bought, TableHere, draw_of
 
-    return draw_nodes(
-        table,
-        nodes,
-        method,
-        epsilon=epsilon,
-        sensitivity=sensitivity,
-        entropy=entropy,
-        threads=threads,
-        first_guess=first_guess,
-        progress=progress,
-    )
+    bought = Bought(epsilon, sensitivity, entropy, threads, first_guess, progress)
+    (drawn,) = draw_of(nodes.structure)(TableHere(table, threads, progress), nodes, [method], bought)
+    return drawn

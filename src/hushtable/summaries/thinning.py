@@ -18,13 +18,7 @@ from hushtable.laws.acceptance import LARGEST_NOISY, Acceptance
 from hushtable.laws.rationals import Rational, as_count, as_fraction
 from hushtable.methods.weights import weights_of
 from hushtable.noise import BitSource, KeyStream, bernoulli, kept
-from hushtable.structures.axes import AxisSpace
-from hushtable.structures.branching import BranchingTree
-from hushtable.structures.fitting import own_masses
-from hushtable.structures.paths import Paths, paths
-from hushtable.structures.pruned import PrunedSpace
-from hushtable.structures.sketch import SketchSpace
-from hushtable.structures.trees import DyadicTree
+from hushtable.structures.paths import Paths, RootedTree, paths
 from hushtable.summaries.largest import largest_counts
 from hushtable.summaries.priorities import largest_priorities
 from hushtable.summaries.rooted import known_cutoff, largest_paths
@@ -37,7 +31,7 @@ def thinned(
     """Return a smaller summary, by the one setting that is given (`Summary.thin`)."""
     if sum(setting is not None for setting in (size, cutoff, threshold)) != 1:
         raise BadSettings("thin", ("size", "cutoff", "threshold"))
-    if isinstance(summary.nodes, SketchSpace):
+    if summary.structure.rows_published is not None:
         raise BadChoice("a sketch needs all of its buckets", "Publish a narrower one.")
     if size is not None:
         if as_count(size, name="size") < 1:
@@ -45,7 +39,7 @@ def thinned(
         return of_size(summary, size, KeyStream())
     if cutoff is not None:
         return above_cutoff(summary, _raised("cutoff", cutoff, summary.cutoff))
-    if isinstance(summary.nodes, PrunedSpace):
+    if summary.structure.prunes:
         fact = "a pruned tree is not sampled: a node would be left without those above it"
         raise BadChoice(fact, "Thin it by `size` or `cutoff`.")
     return at_threshold(summary, _raised("threshold", threshold, summary.threshold), KeyStream())
@@ -78,7 +72,7 @@ def above_cutoff(summary: Summary, cutoff: Fraction) -> Summary:
             raise BadChoice(fact, "Thin it by `size` or `threshold`.")
         magnitudes = _paths(summary, tree).minima
     passed = magnitudes >= ceil(cutoff)
-    passed[:1] |= isinstance(summary.nodes, PrunedSpace)  # whose root stays
+    passed[:1] |= summary.structure.prunes  # whose root stays
     return _only(summary, np.flatnonzero(passed), cutoff=float(cutoff))
 
 
@@ -101,25 +95,25 @@ def _only(
     threshold = summary.threshold if threshold is None else threshold
     cutoff = summary.cutoff if cutoff is None else cutoff
     codes, counts = summary.codes[rows], summary.counts[rows]
-    weights = weights_of(counts, threshold)
-    if isinstance(summary.nodes, PrunedSpace):
+    if summary.structure.prunes:
         cutoff = known_cutoff(counts, cutoff or 1.0)
+    if summary.nodes is None:
+        weights = weights_of(counts, threshold)
+    else:
         rate = summary.epsilon * summary.nodes.share / summary.sensitivity
-        weights = own_masses(summary.nodes.tree, codes[:, 0], counts, rate=rate, cutoff=cutoff)
+        weights = summary.nodes.weights(codes, counts, rate=rate, cutoff=cutoff, threshold=threshold)
     return replace(summary, codes=codes, counts=counts, weights=weights, threshold=threshold, cutoff=cutoff)
 
 
-def _tree(summary: Summary) -> DyadicTree | BranchingTree | None:
+def _tree(summary: Summary) -> RootedTree | None:
     """Return the tree, if nodes are published only with those above them."""
-    if isinstance(summary.nodes, PrunedSpace):
-        return summary.nodes.tree
-    return summary.nodes.consistent_tree if isinstance(summary.nodes, AxisSpace) else None
+    return None if summary.nodes is None else summary.nodes.rooted_tree
 
 
-def _paths(summary: Summary, tree: DyadicTree | BranchingTree) -> Paths:
+def _paths(summary: Summary, tree: RootedTree) -> Paths:
     """Return the smallest count on the path to each node; of a pruned tree, the root always stays."""
     counts = summary.counts
-    if isinstance(tree, BranchingTree):
+    if summary.structure.prunes:
         counts = counts.copy()
         counts[0] = LARGEST_NOISY
     return paths(tree, summary.codes[:, 0], counts)

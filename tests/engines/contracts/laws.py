@@ -164,7 +164,7 @@ def test_what_is_drawn_follows_its_law(engine: Engine, monkeypatch: pytest.Monke
             if isinstance(method, ht.Everything):
                 check_no_bits_came_twice(summary)
             else:
-                rule = acceptance_of(method, cells_total=CELLS, rate=RATE)  # type: ignore[arg-type]
+                rule = acceptance_of(method, cells_total=CELLS, rate=RATE)
             check_cells(summary, rule)
 
         for number, sized in enumerate(SIZED):

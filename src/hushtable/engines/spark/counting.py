@@ -54,6 +54,7 @@ from hushtable.engines.spark.watching import Watch
 from hushtable.errors import BadData, BadQuery, HushtableError, InternalError
 from hushtable.noise import BitSource, KeyStream
 from hushtable.structures.axes import AxisSpace
+from hushtable.structures.structure import NodeSpace
 from hushtable.structures.trees import DyadicTree, HaarTree
 from hushtable.table.lifting import lifted_above
 from hushtable.table.progress import Progress, unheard
@@ -172,7 +173,7 @@ def counted_on_spark(
     rows_are_units: bool,
     memory: int | str | None,
     entropy: BitSource,
-    nodes: AxisSpace | None = None,
+    nodes: NodeSpace | None = None,
     drawn: float = 0.0,
     progress: Progress = unheard,
 ) -> Iterator[CountedOnSpark]:
@@ -182,7 +183,7 @@ def counted_on_spark(
         fact = "a query over whole tables is not run by workers, who see a part of the rows each"
         raise BadQuery(fact, "Prepare the rows with Spark itself, and pass that DataFrame without a query.")
     room = MEMORY if memory is None else as_bytes(memory)
-    tree, line = (None, None) if nodes is None else (nodes.axes[0].tree, nodes.axes[0].line)
+    tree, line = (None, None) if nodes is None or not nodes.axes else (nodes.axes[0].tree, nodes.axes[0].line)
     reading = Reading(domain, measure, where, query, room, line=line)
     rows = _columns(frame, reading)
     salt = int(KeyStream().words(1)[0])

@@ -1,0 +1,244 @@
+"""How the nodes of each structure are drawn, by the structure's name.
+
+Promise: noise is for all sums that a row is part of; what is drawn has exactly the law of adding noise to
+every node and summarising afterwards.
+Cost: that of the nodes that hold an occupied cell, plus the rows published.
+Source: Cormode, Procopiuc, Srivastava, Tran, section 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, NamedTuple, Protocol
+
+from hushtable.domain.keys import KeySpace
+from hushtable.errors import BadChoice
+from hushtable.laws.acceptance import Acceptance
+from hushtable.methods.settings import Method
+from hushtable.noise import BitSource
+from hushtable.structures.axes import AxisSpace
+from hushtable.structures.cells import Cells
+from hushtable.structures.registry import as_structure
+from hushtable.structures.structure import NodeSpace, Structure
+from hushtable.summaries.consistent import draw_consistent
+from hushtable.summaries.cubes import draw_marginals
+from hushtable.summaries.flat import check_method, summarize_slices, summarize_table
+from hushtable.summaries.pruned import check_pruned, draw_pruned
+from hushtable.summaries.summary import Summary
+from hushtable.table.adding import sketched
+from hushtable.table.lifting import lifted
+from hushtable.table.progress import Progress, unheard
+from hushtable.table.slices import Slices, SlicesHere, split
+from hushtable.table.sparse import SparseTable
+
+
+class CellCounts(Protocol):
+    """A counted table, wherever its slices are. Private."""
+
+    @property
+    def space(self) -> KeySpace:
+        """The cells of the domain."""
+
+    @property
+    def slices(self) -> Slices:
+        """Its slices."""
+
+    def table(self) -> SparseTable:
+        """Return all slices as one table in memory."""
+
+    def lifted(self, nodes: AxisSpace) -> Slices:
+        """Return the sums of cells that the nodes of a tree hold."""
+
+
+class Bought(NamedTuple):
+    """What a summary is drawn with: what was paid for it, and what one unit changes in all nodes together."""
+
+    epsilon: Fraction
+    sensitivity: Fraction
+    entropy: BitSource
+    threads: int = 1
+    first_guess: Acceptance | None = None
+    progress: Progress = unheard
+
+    @property
+    def noise(self) -> dict[str, Any]:
+        """What every draw takes."""
+        return {"epsilon": self.epsilon, "sensitivity": self.sensitivity, "entropy": self.entropy}
+
+
+class Draw(Protocol):
+    """Draws the nodes of one structure."""
+
+    def check(self, nodes: Any, method: Method, *, rate: Fraction) -> None:
+        """Raise where drawing would be refused: by public numbers, since after the charge it is too late."""
+
+    def __call__(
+        self, counted: CellCounts, nodes: Any, methods: Sequence[Method], bought: Bought
+    ) -> list[Summary]:
+        """Draw a summary for each method: one of all nodes, or one of each marginal."""
+
+
+DRAWS: dict[str, Draw] = {}
+
+
+def register_draw(structure: str, draw: Draw) -> None:
+    """Let the structure of that name be drawn."""
+    DRAWS[structure] = draw
+
+
+def draw_of(structure: Structure) -> Draw:
+    """Return what draws a structure."""
+    if structure.name not in DRAWS:
+        fact = f"nobody draws the structure {structure.name!r}"
+        raise BadChoice(fact, "Register a draw for it: docs/extending.md.")
+    return DRAWS[structure.name]
+
+
+class _Flat:
+    """Nodes that are summarised like cells."""
+
+    def check(self, nodes: NodeSpace, method: Method, *, rate: Fraction) -> None:
+        check_method(method, cells_total=nodes.nodes_total, rate=rate)
+
+
+class DrawCells(_Flat):
+    """Draws cells, slice by slice."""
+
+    def __call__(
+        self, counted: CellCounts, nodes: NodeSpace, methods: Sequence[Method], bought: Bought
+    ) -> list[Summary]:
+        """Draw a summary of the cells."""
+        (method,) = methods
+        guess = bought.first_guess
+        return [summarize_slices(counted.slices, counted.space, method, first_guess=guess, **bought.noise)]
+
+
+class DrawAxes(_Flat):
+    """Draws nodes over lines: slice by slice, or from the root down where those above a node decide."""
+
+    def check(self, nodes: AxisSpace, method: Method, *, rate: Fraction) -> None:  # type: ignore[override]
+        """Raise where too many rows would come; a consistent tree keeps few empty nodes in any case."""
+        if nodes.consistent_tree is None:
+            super().check(nodes, method, rate=rate)
+
+    def __call__(
+        self, counted: CellCounts, nodes: AxisSpace, methods: Sequence[Method], bought: Bought
+    ) -> list[Summary]:
+        """Draw a summary of the nodes."""
+        (method,) = methods
+        if nodes.consistent_tree is not None:
+            return [draw_consistent(counted.table(), nodes, method, **bought.noise)]
+        slices, guess = counted.lifted(nodes), bought.first_guess
+        drawn = summarize_slices(slices, nodes.space, method, first_guess=guess, **bought.noise)
+        return [replace(drawn, nodes=nodes)]
+
+
+class DrawPruned:
+    """Draws a tree from the root down, as far as it matters."""
+
+    def check(self, nodes: Any, method: Method, *, rate: Fraction) -> None:
+        """Raise where noise alone would make the tree grow."""
+        check_pruned(nodes, method, rate=rate)
+
+    def __call__(
+        self, counted: CellCounts, nodes: Any, methods: Sequence[Method], bought: Bought
+    ) -> list[Summary]:
+        """Draw the tree."""
+        (method,) = methods
+        return [draw_pruned(counted.table(), nodes, method, **bought.noise)]
+
+
+class DrawSums(_Flat):
+    """Draws sums of cells that are made in memory, all of them like cells of a table.
+
+    `sums` makes them: the table of nodes that hold an occupied cell.
+    """
+
+    def __init__(self, sums: Callable[[SparseTable, Any], SparseTable]) -> None:
+        self._sums = sums
+
+    def __call__(
+        self, counted: CellCounts, nodes: NodeSpace, methods: Sequence[Method], bought: Bought
+    ) -> list[Summary]:
+        """Draw a summary of the sums."""
+        (method,) = methods
+        table = self._sums(counted.table(), nodes)
+        drawn = summarize_table(table, method, threads=bought.threads, **bought.noise)
+        return [replace(drawn, nodes=nodes)]
+
+
+class DrawMarginals:
+    """Draws a summary of each marginal, with its own part of epsilon; each is independent of the others."""
+
+    def check(self, nodes: NodeSpace, method: Method, *, rate: Fraction) -> None:
+        """Marginals are checked one by one, as tables of cells."""
+
+    def __call__(
+        self, counted: CellCounts, nodes: NodeSpace, methods: Sequence[Method], bought: Bought
+    ) -> list[Summary]:
+        """Draw them all; together they cost what their parts add up to (basic composition)."""
+        alone = bought.noise | {"sensitivity": bought.sensitivity / nodes.per_cell}
+        return draw_marginals(
+            counted.table(), nodes, methods, threads=bought.threads, progress=bought.progress, **alone
+        )
+
+
+register_draw("cells", DrawCells())
+for _name in ("dyadic", "haar", "product-dyadic"):
+    register_draw(_name, DrawAxes())
+register_draw("tree", DrawPruned())
+register_draw("sketch", DrawSums(sketched))
+register_draw("marginals", DrawMarginals())
+
+
+@dataclass(frozen=True, slots=True)
+class TableHere:
+    """A table in memory, as if it had been counted. Private."""
+
+    whole: SparseTable
+    threads: int = 1
+    progress: Progress = unheard
+
+    @property
+    def space(self) -> KeySpace:
+        """The cells of the table."""
+        return self.whole.space
+
+    @property
+    def slices(self) -> Slices:
+        """The table as a single slice."""
+        return SlicesHere(split(self.whole, parts=1), self.threads, self.progress)
+
+    def table(self) -> SparseTable:
+        """Return the table."""
+        return self.whole
+
+    def lifted(self, nodes: AxisSpace) -> Slices:
+        """Return the sums of cells that the nodes of a tree hold."""
+        return SlicesHere(lifted(self.whole, nodes), self.threads, self.progress)
+
+    def __repr__(self) -> str:
+        return f"TableHere({self.whole!r})"
+
+
+def nodes_of(
+    structure: Structure | str, table: SparseTable, method: Method, entropy: BitSource
+) -> tuple[NodeSpace | None, Method]:
+    """Return the nodes of a structure over a table, whose attributes have no names, and the method for it.
+
+    Of cells there are no others than the table's own.
+    """
+    noised = as_structure(structure)
+    method = noised.taken(method)
+    if noised == Cells():
+        return None, method
+    noised.check_method(method)
+    return noised.over_codes(table.shape, keys=drawn_keys(noised, entropy)), method
+
+
+def drawn_keys(structure: Structure, entropy: BitSource) -> tuple[str, ...]:
+    """Draw the public keys of a structure, if it has any."""
+    words = structure.key_words
+    return structure.drawn_keys(entropy.words(words)) if words else ()
