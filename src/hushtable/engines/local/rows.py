@@ -13,13 +13,13 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hushtable.engines.local.confining import check_confined
+from hushtable.conditions.guard.statements import check_select, read_condition, read_query
+from hushtable.conditions.guard.totality import UNSHARED, total_condition, total_query
 from hushtable.engines.local.databases import SQLiteFile, attach, computing_tables, only_table
 from hushtable.engines.local.delimited import Unread
 from hushtable.engines.local.files import is_duckdb, is_sqlite
 from hushtable.engines.local.sources import TABLE, Source, open_source
-from hushtable.engines.local.statements import check_condition, check_query, check_select
-from hushtable.engines.local.totality import UNSHARED, total_condition, total_query
+from hushtable.engines.sliced.confining import check_confined
 from hushtable.engines.sliced.engine import connect, described, interruptible, quiet
 from hushtable.engines.sliced.naming import folded
 from hushtable.engines.sliced.quoting import name_sql
@@ -68,7 +68,7 @@ def opened_rows(
 
         Some tables are `computing` columns from others, perhaps from the amounts.
         """
-        filtered = None if where is None else check_condition(where, engine)
+        filtered = None if where is None else read_condition(where, engine).columns
         local = None
         if query is None:
             text = f"SELECT * FROM {name_sql(otherwise)}"
@@ -76,10 +76,10 @@ def opened_rows(
             check_select(query, engine)
             text = query.rstrip().rstrip(";")
         else:
-            local = check_query(query, engine, tables=tables)
+            local = read_query(query, engine, tables=tables)
             described(query.rstrip().rstrip(";"), engine)  # its errors are about the owner's own words
             text = total_query(local, engine)
-        read = otherwise if local is None else local.node["from_table"]["table_name"]
+        read = otherwise if local is None else local.table
         if amount is not None and folded(read) in map(folded, computing):
             fact = f"the table {shown(read)} computes columns from others, perhaps from {shown(amount)}"
             raise BadData(fact, "Amounts are read for nothing else: copy what you need to a plain table.")
