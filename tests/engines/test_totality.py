@@ -10,7 +10,13 @@ import duckdb
 import pytest
 
 import hushtable as ht
-from hushtable.engines.statements import CONSTANT_ARGUMENTS, ROW_LOCAL_FUNCTIONS, check_condition, check_query
+from hushtable.engines.statements import (
+    CONSTANT_ARGUMENTS,
+    JSON_PATHS,
+    ROW_LOCAL_FUNCTIONS,
+    check_condition,
+    check_query,
+)
 from hushtable.engines.totality import UNSHARED, total_condition, total_query
 from tests.harness.statistics import LONG, SEED
 
@@ -121,3 +127,18 @@ def test_arguments_that_could_stop_a_query_are_constants(
             check_condition(f"{name}({', '.join(arguments)}) IS NULL", engine)
     arguments = ["5" if each in places else "s" for each in range(3)]
     check_condition(f"{name}({', '.join(arguments)}) IS NULL", engine)
+
+
+@pytest.mark.parametrize("path", ["'$..a'", "'$.a.**.b'", "['$.a', '$..b']", "s", "'$.' || '.a'", "[s]"])
+def test_a_path_into_json_does_not_search_all_levels(path: str, engine: duckdb.DuckDBPyConnection) -> None:
+    """Of one deep value of 2 MB, DuckDB would make a list of 270 GB."""
+    for name in sorted(JSON_PATHS - {"->>"}):
+        with pytest.raises(ht.BadQuery, match=f"gives `{name}` a path that is computed or searches"):
+            check_condition(f"{name}(j, {path}) IS NULL", engine)
+    with pytest.raises(ht.BadQuery, match="searches all levels"):
+        check_condition(f"(j ->> ({path})) IS NULL", engine)
+
+
+@pytest.mark.parametrize("path", ["'$.a.b'", "'a'", "'$.a[*]'", "['$.a', '$.b']", "0", "'/a/b'"])
+def test_a_path_into_json_that_is_written_out_passes(path: str, engine: duckdb.DuckDBPyConnection) -> None:
+    check_condition(f"json_extract(j, {path}) IS NULL AND json_type(j) = 'OBJECT'", engine)

@@ -131,6 +131,23 @@ CONSTANT_ARGUMENTS: dict[str, tuple[int, ...]] = {
     "timezone": (0,),
 }
 
+# Functions whose second argument is a path into JSON. One that searches all levels (`..`, `**`) gives each
+# part of a value once for each part around it: one deep value of a few megabytes takes all memory.
+JSON_PATHS = frozenset(
+    {
+        "->>",
+        "json_array_length",
+        "json_exists",
+        "json_extract",
+        "json_extract_path",
+        "json_extract_path_text",
+        "json_extract_string",
+        "json_keys",
+        "json_type",
+        "json_value",
+    }
+)
+
 # Columns that tell where a row lies among others, not what is in it.
 PLACES = frozenset({"rowid", "filename", "file_index", "file_row_number"})
 
@@ -540,6 +557,9 @@ def _check_function(call: Tree, functions: _Functions, what: _Subject) -> None:
         if place in CONSTANT_ARGUMENTS.get(name, ()) and _names_a_column(argument):
             hint = f"Write a constant there: a value of a row could stop the whole query.\n{what.allowed}"
             raise BadQuery(f"{what} takes argument {place + 1} of {_cut(name, '`')} from a column", hint)
+    if name in JSON_PATHS and not all(map(_is_short_path, call["arguments"][1:])):
+        hint = f"Write the path out, step by step, as in '$.home.town'.\n{what.allowed}"
+        raise BadQuery(f"{what} gives {_cut(name, '`')} a path that is computed or searches all levels", hint)
     if name in ROW_LOCAL_FUNCTIONS and forms == {("scalar", "CONSISTENT")}:
         return
     if name in ROW_LOCAL_MACROS and forms == {("macro", "")}:
@@ -561,6 +581,15 @@ def _names_a_column(part: object) -> bool:
     if not isinstance(part, dict):
         return False
     return part.get("class") == "COLUMN_REF" or any(map(_names_a_column, part.values()))
+
+
+def _is_short_path(argument: Tree) -> bool:
+    """Return whether an argument is a path into JSON, or a list of them, that is written out and finite."""
+    part = argument["expression"]
+    if part["class"] == "CONSTANT":
+        return re.search(r"\.\.|\*\*", str(part["literal"].get("text"))) is None
+    is_list = part.get("function_name") == "list_value"
+    return is_list and all(map(_is_short_path, part["arguments"]))
 
 
 def _functions(connection: DuckDBPyConnection, what: _Subject) -> _Functions:
