@@ -160,3 +160,22 @@ def test_a_column_that_reads_another_name_is_named_too(engine: duckdb.DuckDBPyCo
     total = engine.sql(total_query(read_query(text, engine, tables=["data"]), engine))
 
     assert total.columns == engine.sql(text).columns
+
+
+PATHS = sorted(name for name, known in FUNCTIONS.items() if known.paths)
+
+
+@pytest.mark.parametrize("path", ["'$..a'", "'$.a.**.b'", "['$.a', '$..b']", "s", "'$.' || '.a'", "[s]"])
+def test_a_path_into_json_does_not_search_all_levels(path: str, engine: duckdb.DuckDBPyConnection) -> None:
+    """Of one deep value of 2 MB, DuckDB would make a list of 270 GB."""
+    assert len(PATHS) == 10
+    for name in PATHS[1:]:
+        with pytest.raises(ht.BadQuery, match=f"gives `{name}` a path that is computed or searches"):
+            read_condition(f"{name}(j, {path}) IS NULL", engine)
+    with pytest.raises(ht.BadQuery, match="gives `->>` a path that is computed or searches all levels"):
+        read_condition(f"(j ->> ({path})) IS NULL", engine)
+
+
+@pytest.mark.parametrize("path", ["'$.a.b'", "'a'", "'$.a[*]'", "['$.a', '$.b']", "0", "'/a/b'"])
+def test_a_path_into_json_that_is_written_out_passes(path: str, engine: duckdb.DuckDBPyConnection) -> None:
+    read_condition(f"json_extract(j, {path}) IS NULL AND json_type(j) = 'OBJECT'", engine)

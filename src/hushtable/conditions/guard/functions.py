@@ -42,6 +42,7 @@ class Function(NamedTuple):
     public: bool = False  # for public values alone: one value could fill the memory, or orders are left open
     constant: tuple[int, ...] = ()  # arguments that name no column
     length: tuple[int, ...] = ()  # arguments that say how much is made: small constants
+    paths: bool = False  # arguments after the first are paths into JSON, written out
 
 
 _BY_TOPIC = {
@@ -102,33 +103,23 @@ _BY_TOPIC = {
     """,
 }
 _DIFFERENT = {
-    **dict.fromkeys(["date_add", "days_in_month", "if", "nullif", "split_part"], Function(macro=True)),
+    "date_add days_in_month if nullif split_part": Function(macro=True),
+    "ilike_escape like_escape not_ilike_escape not_like_escape": Function(constant=(1, 2)),
+    "time_bucket timezone": Function(constant=(0,)),
     "array_length": Function(constant=(1,)),
-    **dict.fromkeys(
-        ["ilike_escape", "like_escape", "not_ilike_escape", "not_like_escape"], Function(constant=(1, 2))
-    ),
-    **dict.fromkeys(["regexp_replace", "replace"], Function(constant=(2,))),
-    **dict.fromkeys(["time_bucket", "timezone"], Function(constant=(0,))),
-    **dict.fromkeys(["array_resize", "bitstring", "list_resize", "lpad", "rpad"], Function(length=(1,))),
-    **dict.fromkeys(
-        [
-            "array_distinct",
-            "array_intersect",
-            "bar",
-            "damerau_levenshtein",
-            "list_distinct",
-            "list_intersect",
-        ],
-        Function(public=True),
-    ),
-    **dict.fromkeys(["fdiv", "fmod"], Function(public=True, macro=True)),
-    **dict.fromkeys(["format", "printf"], Function(public=True, length=(0,))),
-    **dict.fromkeys(["generate_series", "range"], Function(public=True, length=(0, 1, 2))),
+    "regexp_replace replace": Function(constant=(2,)),
+    "array_resize bitstring list_resize lpad rpad": Function(length=(1,)),
+    """->> json_array_length json_exists json_extract json_extract_path json_extract_path_text
+    json_extract_string json_keys json_type json_value""": Function(paths=True),
+    "array_distinct array_intersect damerau_levenshtein list_distinct list_intersect": Function(public=True),
+    "fdiv fmod": Function(public=True, macro=True),
+    "format printf": Function(public=True, length=(0,)),
+    "generate_series range": Function(public=True, length=(0, 1, 2)),
     "repeat": Function(public=True, length=(1,)),
 }
 FUNCTIONS: Mapping[str, Function] = {
     **{name: Function() for names in _BY_TOPIC.values() for name in names.split()},
-    **_DIFFERENT,
+    **{name: known for names, known in _DIFFERENT.items() for name in names.split()},
 }
 
 # Functions that parse text for which no limit holds. None of them is listed above; a SELECT of any kind may
@@ -149,6 +140,9 @@ _WHY_NOT = {
     "macro": "a macro, whose body is not checked",
 }
 _INTEGER = re.compile(r"-?[0-9]{1,9}")
+# A path that searches all levels gives each part of a value once for each part around it: one deep value of a
+# few megabytes takes all memory.
+_ALL_LEVELS = re.compile(r"\.\.|\*\*")
 _WIDE = re.compile(r"[0-9]{4}|\*|\{[^}]*\{")  # a width of four digits, or one that is an argument
 
 
@@ -187,6 +181,10 @@ def check_call(call: Expression, listed: Listed, policy: Policy) -> None:
         if place in known.constant and argument.columns:
             hint = f"Write a constant there: a value of a row could stop the whole query.\n{policy.allowed}"
             raise BadQuery(f"{policy.name} takes argument {place + 1} of {quoted(name)} from a column", hint)
+    if known.paths and not all(map(_is_short_path, call.parts[1:])):
+        hint = f"Write the path out, step by step, as in '$.home.town'.\n{policy.allowed}"
+        fact = f"{policy.name} gives {quoted(name)} a path that is computed or searches all levels"
+        raise BadQuery(fact, hint)
     tells = [argument for place, argument in enumerate(call.parts) if place in known.length]
     inside = (FUNCTIONS.get(each.name) for part in call.parts for each in part.walk())
     if known.length and not (all(map(_is_short, tells)) and not any(each and each.length for each in inside)):
@@ -219,3 +217,10 @@ def _is_short(argument: Expression) -> bool:
     if kind == "STRING":
         return not _WIDE.search(text)
     return kind == "INTEGER" and bool(_INTEGER.fullmatch(text)) and abs(int(text)) <= LONGEST_MADE
+
+
+def _is_short_path(argument: Expression) -> bool:
+    """Return whether an argument is a path into JSON, or a list of them, that is written out and finite."""
+    if argument.name == "list_value" or argument.kind == "ARRAY_CONSTRUCTOR":
+        return all(map(_is_short_path, argument.parts))
+    return argument.kind == "VALUE_CONSTANT" and not _ALL_LEVELS.search(argument.literal[1])

@@ -1,8 +1,8 @@
 """Rows in Arrow's form: files of it, some of Parquet, and objects of Python that give it.
 
 Promise: every value reaches DuckDB as it is, but for times that no clock shows, which become the last one.
-Files are brought to one type without loss or not at all. A column that DuckDB has no type for is refused if
-it is used, and left out if not.
+Files are brought to one type without loss or not at all. A column that DuckDB has no type for, or that it
+would convert value by value and stop at one that does not fit, is refused if it is used, and left out if not.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
-_STEPS = {"s": 10**6, "ms": 10**3}  # microseconds, in which DuckDB keeps times with a zone
+_STEPS = {"s": 10**6, "ms": 10**3}  # microseconds, in which DuckDB keeps times with a zone, and durations
+_EXTENSION = b"ARROW:extension:name"
+_EXTENSIONS = ("arrow.json", "arrow.uuid")  # whose storage is what DuckDB takes it for: pyarrow checks it
 _ROWS = "registered_rows"
 
 
@@ -153,10 +155,10 @@ def _registered(
 
     check_distinct(rows.schema.names, "the data have")
     taken = _taken(rows.schema, connection, names)
-    clocked = pa.schema([field.with_type(_in_microseconds(field.type) or field.type) for field in taken])
+    clocked = pa.schema([field.with_type(_clocked(field.type) or field.type) for field in taken])
     used = set(map(folded, names))
     texts = {field.name for field in taken if (whole or folded(field.name) in used) and _is_text(field.type)}
-    if clocked != rows.schema or texts:
+    if not clocked.equals(rows.schema, check_metadata=True) or texts:
 
         def read(batch: Any, field: pa.Field) -> Any:
             column = batch.column(field.name)
@@ -177,7 +179,10 @@ def _checked(values: pa.Array) -> pa.Array:
     """Return values whose offsets point within them; of text, what is not UTF-8 is left out."""
     if _is_text(values.type):
         return _as_text(values)
-    values.validate(full=True)
+    import pyarrow as pa
+
+    # A time that no clock shows is one bad value, not a damaged file.
+    values.validate(full=not pa.types.is_primitive(values.type))
     return values
 
 
@@ -215,32 +220,58 @@ def _as_text(values: Any) -> Any:
 
 
 def _taken(schema: pa.Schema, connection: duckdb.DuckDBPyConnection, names: Sequence[str]) -> pa.Schema:
-    """Return the columns that DuckDB has a type for; raise if one of `names` is not among them."""
+    """Return the columns that DuckDB can read, without notes; raise if one of `names` is not among them."""
     import duckdb
     import pyarrow as pa
 
     def known(fields: list[pa.Field]) -> bool:
+        if not all(_clocked(field.type) or _is_taken_as_it_is(field.type) for field in fields):
+            return False
         try:
             _types(pa.schema(fields), connection)
         except (duckdb.Error, pa.ArrowException):
             return False
         return True
 
-    fields = list(schema)
+    # A note on a field may give its bytes another meaning, for DuckDB alone.
+    fields = [field.remove_metadata() for field in schema]
     if known(fields):
-        return schema.remove_metadata()
+        return pa.schema(fields)
     used = set(map(folded, names))
     for field in fields:
         if folded(field.name) in used and not known([field]):
             held = str(field.type).split("(")[0].split("<")[0].split("[")[0]
-            hint = "Cast it to a number of 64 bits, a decimal of 38 digits or text."
+            hint = "Cast it to a number of 64 bits, a decimal of 38 digits, text, or times in microseconds."
             raise BadData(f"column {shown(field.name)} holds {held}, which is not read", hint)
     return pa.schema([field for field in fields if known([field])])
 
 
+def _is_taken_as_it_is(kind: pa.DataType) -> bool:
+    """Return whether DuckDB takes all values of a type as they are.
+
+    Times in long steps and keys of maps it checks one by one, and stops at one that does not fit. An
+    extension may say that bytes are something else than they are.
+    """
+    import pyarrow as pa
+
+    if isinstance(kind, pa.BaseExtensionType):
+        return kind.extension_name in _EXTENSIONS
+    if pa.types.is_map(kind) or pa.types.is_union(kind) or _clocked(kind) is not None:
+        return False
+    if pa.types.is_dictionary(kind):
+        return _is_taken_as_it_is(kind.value_type)
+    inside = [kind.field(place) for place in range(kind.num_fields)]
+    return all(
+        _EXTENSION not in (field.metadata or {}) and _is_taken_as_it_is(field.type) for field in inside
+    )
+
+
 def _types(schema: pa.Schema, connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
     """Return the names of columns and their types in DuckDB."""
-    connection.register("schema_rows", schema.empty_table())
+    import pyarrow as pa
+
+    clocked = pa.schema([field.with_type(_clocked(field.type) or field.type) for field in schema])
+    connection.register("schema_rows", clocked.empty_table())
     try:
         return {row[0]: row[1] for row in connection.sql("DESCRIBE FROM schema_rows").fetchall()}
     finally:
@@ -266,23 +297,30 @@ def _common(name: str, schemas: Sequence[pa.Schema], connection: duckdb.DuckDBPy
     return pa.large_string() if kind == "text" else types[0]
 
 
-def _in_microseconds(kind: pa.DataType) -> pa.DataType | None:
-    """Return the type of times in DuckDB's steps, for times with a zone in longer ones."""
+def _clocked(kind: pa.DataType) -> pa.DataType | None:
+    """Return the type in which DuckDB takes times as they are, for those that it would convert itself.
+
+    It converts times with a zone, and durations, to microseconds; of dates in milliseconds, it keeps the day.
+    """
     import pyarrow as pa
 
     if pa.types.is_timestamp(kind) and kind.tz is not None and kind.unit in _STEPS:
         return pa.timestamp("us", tz=kind.tz)
-    return None
+    if pa.types.is_duration(kind) and kind.unit in _STEPS:
+        return pa.duration("us")
+    return pa.timestamp("ms") if pa.types.is_date64(kind) else None
 
 
 def _cut_to_clocks(values: Any, kind: pa.DataType) -> Any:
-    """Return times with a zone in microseconds, those beyond the last one as the last one."""
+    """Return times as `_clocked` has them, those beyond the last one as the last one."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    wanted = _in_microseconds(kind)
+    wanted = _clocked(kind)
     if wanted is None:
         return values
+    if pa.types.is_date64(kind):
+        return values.cast(pa.int64()).cast(wanted)
     most = ((1 << 63) - 2) // _STEPS[kind.unit]
     steps = pc.max_element_wise(
         pc.min_element_wise(values.cast(pa.int64()), most, skip_nulls=False), -most, skip_nulls=False
