@@ -13,6 +13,7 @@ import pytest
 import hushtable as ht
 from hushtable.domain.attributes import Attribute, Integers
 from hushtable.domain.measure import Measure
+from hushtable.engines.sliced.counting import CountRequest
 from hushtable.engines.spark import counting, cutting, tasks, watching
 from hushtable.noise import KeyStream
 from hushtable.summaries import flat
@@ -60,14 +61,13 @@ def test_it_is_told_how_far_jobs_have_come(spark: SparkSession, monkeypatch: pyt
     frame = spark.range(0, 100_000, 1, 30).selectExpr("CAST(id % 100 AS INT) AS age", "'north' AS home")
     with counting.counted_on_spark(
         frame,
-        domain=DOMAIN,
-        measure=Measure(),
-        where=None,
-        query=None,
-        rows_are_units=True,
-        memory=None,
-        entropy=KeyStream(),
-        progress=lambda step, share: told.append((step, share)),
+        CountRequest(
+            domain=DOMAIN,
+            measure=Measure(),
+            rows_are_units=True,
+            entropy=KeyStream(),
+            progress=lambda step, share: told.append((step, share)),
+        ),
     ) as counted:
         settings: dict[str, Any] = {
             "epsilon": Fraction(1),

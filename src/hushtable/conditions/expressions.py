@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.conditions.guard.expressions import Expression, Tree
+from hushtable.conditions.guard.expressions import Expression, ParseTree
 from hushtable.conditions.guard.functions import Listed, functions_of
 from hushtable.conditions.guard.locked import awaited, connected
 from hushtable.conditions.guard.policies import CONDITION
@@ -156,7 +156,7 @@ def _sql_of(tree: Expression, *, source: str = "") -> str:
 
 
 @cache
-def _template(source: str) -> Tree:
+def _template(source: str) -> ParseTree:
     """Return the parse tree of a SELECT, from `source` if there is one."""
     return parsed_select(f"SELECT 1 FROM {source}" if source else "SELECT 1", _connection(), CONDITION)
 

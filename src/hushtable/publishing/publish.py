@@ -24,8 +24,9 @@ from hushtable.answers.release import Release, open_release
 from hushtable.domain.domain import Domain
 from hushtable.domain.measure import Measure, Unit
 from hushtable.domain.units import unit_name
-from hushtable.engines.counting import Counted, counted_rows, is_on_spark
-from hushtable.engines.inputs import inputs_of
+from hushtable.engines.counting import counted_rows
+from hushtable.engines.registry import engine_of, inputs_of
+from hushtable.engines.sliced.counting import Counted, CountRequest
 from hushtable.engines.sliced.engine import quiet
 from hushtable.engines.sliced.keying import Tally
 from hushtable.errors import (
@@ -212,8 +213,8 @@ def publish_chosen(
     for each in (chosen, *chosen.parts):
         check_together(structure, each.method, measure)
     check_names(structure, domain)
-    on_spark = is_on_spark(data)
-    if on_spark:
+    engine = engine_of(data)
+    if engine.distributed:
         check_on_spark(structure)
     _, for_each = published_units(structure, domain)
     entropy = KeyStream()
@@ -251,17 +252,21 @@ def publish_chosen(
     # 2. Count. A mistake in the data shows here, before anything is spent.
     with counted_rows(
         data,
-        domain=domain,
-        measure=measure,
-        where=where,
-        query=query,
-        rows_are_units=rows_are_units,
-        memory=memory,
-        threads=threads,
-        entropy=entropy,
-        nodes=terms.nodes if isinstance(terms.nodes, NodeSpace) else None,
-        drawn=0.0 if terms.parts else expected_empty(terms.method, cells=terms.units_total, rate=terms.rate),
-        progress=progress,
+        CountRequest(
+            domain=domain,
+            measure=measure,
+            where=where,
+            query=query,
+            rows_are_units=rows_are_units,
+            memory=memory,
+            threads=threads,
+            entropy=entropy,
+            nodes=terms.nodes if isinstance(terms.nodes, NodeSpace) else None,
+            drawn=0.0
+            if terms.parts
+            else expected_empty(terms.method, cells=terms.units_total, rate=terms.rate),
+            progress=progress,
+        ),
     ) as counted:
         # 3. Charge, once and for good: what follows is drawn.
         what = in_one_line(output, domain.title, chosen.method)
@@ -281,7 +286,7 @@ def publish_chosen(
         counts=rows.counts,
         weights=rows.weights,
         overwrite=overwrite,
-        rows_in_a_file=ROWS_IN_A_FILE if on_spark else None,
+        rows_in_a_file=ROWS_IN_A_FILE if engine.distributed else None,
         kept=kept,
     )
     payment.finish(digest)

@@ -21,8 +21,9 @@ import hushtable as ht
 from hushtable.conditions.guard import functions as guarded
 from hushtable.domain.measure import Measure
 from hushtable.engines.counting import counted_rows
-from hushtable.engines.local import rows as opening
 from hushtable.engines.sliced import engine as engines
+from hushtable.engines.sliced import rows as opening
+from hushtable.engines.sliced.counting import CountRequest
 from hushtable.engines.sliced.spills import spill_folder
 from hushtable.errors import HushtableError, InternalError
 from hushtable.noise import Replay
@@ -85,14 +86,16 @@ def door(data: Any, world: World, *, salt: int) -> Counts:
     domain = ht.Domain(attributes=world.attributes)
     with counted_rows(
         data,
-        domain=domain,
-        measure=measure,
-        where=world.where,
-        query=world.query,
-        rows_are_units=world.rows_are_units,
-        memory="256MiB",
-        threads=2 if world.fresh else 1,
-        entropy=Replay(salt),
+        CountRequest(
+            domain=domain,
+            measure=measure,
+            where=world.where,
+            query=world.query,
+            rows_are_units=world.rows_are_units,
+            memory="256MiB",
+            threads=2 if world.fresh else 1,
+            entropy=Replay(salt),
+        ),
     ) as counted:
         return counts_of(counted.table())
 

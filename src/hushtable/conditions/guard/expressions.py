@@ -18,7 +18,7 @@ from hushtable.conditions.guard.texts import quoted
 from hushtable.conditions.naming import in_lower_case
 from hushtable.errors import BadQuery
 
-Tree = dict[str, Any]  # as DuckDB writes it
+ParseTree = dict[str, Any]  # as DuckDB writes it
 Names = frozenset[tuple[str, ...]]  # paths, such as ("age",), ("data", "age") or ("home", "town")
 
 
@@ -28,7 +28,7 @@ class Expression:
 
     kind: str
     parts: tuple[Expression, ...]
-    source: Tree = field(repr=False)
+    source: ParseTree = field(repr=False)
     name: str = ""  # of a function or a type, as DuckDB compares it
     path: tuple[str, ...] = ()  # of a column
 
@@ -125,9 +125,9 @@ WORDS = {
 }
 
 
-def read_expression(root: Tree, listed: Listed, policy: Policy) -> Expression:
+def read_expression(root: ParseTree, listed: Listed, policy: Policy) -> Expression:
     """Return the typed tree of an expression, or raise `BadQuery` for the first part that is not allowed."""
-    order: list[tuple[Tree, list[Tree]]] = []
+    order: list[tuple[ParseTree, list[ParseTree]]] = []
     pending = [root]
     while pending:
         part = pending.pop()
@@ -151,7 +151,7 @@ def read_expression(root: Tree, listed: Listed, policy: Policy) -> Expression:
     return read[id(root)]
 
 
-def _parts(part: object, policy: Policy) -> list[Tree]:
+def _parts(part: object, policy: Policy) -> list[ParseTree]:
     """Return the expressions right below one of a known kind, from left to right."""
     if not isinstance(part, dict):
         refuse(policy, "an unknown part")
@@ -162,7 +162,7 @@ def _parts(part: object, policy: Policy) -> list[Tree]:
     return list(_below(part, kind, policy))
 
 
-def _below(part: Tree, kind: _Kind, policy: Policy) -> Iterator[Tree]:
+def _below(part: ParseTree, kind: _Kind, policy: Policy) -> Iterator[ParseTree]:
     """Yield what the fields of an object hold, with its entries taken apart."""
     for name, value in part.items():
         if name not in kind.walked and name not in kind.plain and name not in EVERYWHERE and not blank(value):

@@ -22,7 +22,7 @@ from hushtable.conditions.guard.expressions import (
     WORDS,
     Expression,
     Names,
-    Tree,
+    ParseTree,
     blank,
     read_expression,
     refuse,
@@ -80,7 +80,7 @@ class LocalQuery:
     items: tuple[Item, ...]
     where: Expression | None
     renames_by_place: bool  # as in FROM people AS p(a, b)
-    source: Tree = field(repr=False)
+    source: ParseTree = field(repr=False)
 
     @property
     def filtered(self) -> Names:
@@ -195,14 +195,14 @@ def check_select(query: str, connection: DuckDBPyConnection, policy: Policy = PR
             pending.extend(part.values())
 
 
-def parsed_select(text: str, connection: DuckDBPyConnection, policy: Policy) -> Tree:
+def parsed_select(text: str, connection: DuckDBPyConnection, policy: Policy) -> ParseTree:
     """Return the parse tree of a text that is one SELECT statement; what it holds is not checked."""
     check_text(text, policy)
     ((_, answer),) = _parsed([text], connection, policy)
     return _one_select(answer, text, connection, policy)
 
 
-def sql_of(node: Tree, connection: DuckDBPyConnection) -> str:
+def sql_of(node: ParseTree, connection: DuckDBPyConnection) -> str:
     """Return the parse tree of a SELECT as text."""
     tree = json.dumps({"error": False, "statements": [{"node": node}]})
     text: str = connection.execute("SELECT system.main.json_deserialize_sql(?)", [tree]).fetchall()[0][0]
@@ -211,10 +211,10 @@ def sql_of(node: Tree, connection: DuckDBPyConnection) -> str:
 
 def _parsed(
     statements: Sequence[str], connection: DuckDBPyConnection, policy: Policy
-) -> list[tuple[str, Tree]]:
+) -> list[tuple[str, ParseTree]]:
     """Return the parse trees of statements, each as text and as what it says."""
 
-    def parse() -> list[tuple[str, Tree]]:
+    def parse() -> list[tuple[str, ParseTree]]:
         # By its full name, which no macro of the owner can hide.
         call = "SELECT system.main.json_serialize_sql(?)"
         texts = [connection.execute(call, [each]).fetchall()[0][0] for each in statements]
@@ -223,7 +223,7 @@ def _parsed(
     return awaited(connection, parse, replaced=partial(replaced, policy=policy))
 
 
-def _one_select(answer: Tree, text: str, connection: DuckDBPyConnection, policy: Policy) -> Tree:
+def _one_select(answer: ParseTree, text: str, connection: DuckDBPyConnection, policy: Policy) -> ParseTree:
     """Return the top node of one SELECT statement without parameters."""
     if answer.get("error") is not False and answer.get("error_type") != "not implemented":
         raise replaced(str(answer.get("error_message")), policy)
@@ -236,7 +236,7 @@ def _one_select(answer: Tree, text: str, connection: DuckDBPyConnection, policy:
             names = sorted(f"${each['key']}" for each in entries if isinstance(each, dict) and "key" in each)
             words = f"{'parameters' if len(names) > 1 else 'a parameter'}: {in_one_line(', '.join(names))}"
             raise BadQuery(f"{policy.name} has {words}", "Write the values themselves.")
-    node: Tree = statements[0]["node"]
+    node: ParseTree = statements[0]["node"]
     return node
 
 
@@ -262,7 +262,7 @@ def _not_one(text: str, connection: DuckDBPyConnection, policy: Policy) -> BadQu
 
 
 def _local(
-    node: Tree,
+    node: ParseTree,
     tables: Collection[str],
     connection: DuckDBPyConnection,
     policy: Policy,
@@ -302,7 +302,7 @@ def _local(
     )
 
 
-def _item(column: Tree, listed: Listed, policy: Policy) -> Item:
+def _item(column: ParseTree, listed: Listed, policy: Policy) -> Item:
     """Return one item of SELECT, its expressions checked."""
     if column.get("class") != "STAR":
         expression = read_expression(column, listed, policy)
@@ -319,13 +319,13 @@ def _item(column: Tree, listed: Listed, policy: Policy) -> Item:
     )
 
 
-def _is_plain(columns: list[Tree]) -> bool:
+def _is_plain(columns: list[ParseTree]) -> bool:
     """Return whether the columns of a SELECT are `*` and nothing else."""
     fields = [name for column in columns for name, value in column.items() if not blank(value)]
     return [column.get("class") for column in columns] == ["STAR"] and EVERYWHERE.issuperset(fields)
 
 
-def _check_table(table: Tree, tables: Collection[str], policy: Policy) -> None:
+def _check_table(table: ParseTree, tables: Collection[str], policy: Policy) -> None:
     """Raise `BadQuery` unless FROM is one of `tables` and nothing else."""
     if table.get("type") != "BASE_TABLE":
         refuse(policy, str(table.get("type")), table.get("function", {}).get("function_name", ""))

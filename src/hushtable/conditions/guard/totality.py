@@ -12,7 +12,7 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import TYPE_CHECKING
 
-from hushtable.conditions.guard.expressions import Tree
+from hushtable.conditions.guard.expressions import ParseTree
 from hushtable.conditions.guard.statements import LocalQuery, sql_of
 from hushtable.errors import BadQuery
 
@@ -45,14 +45,14 @@ def total_query(query: LocalQuery, connection: DuckDBPyConnection) -> str:
     return sql_of(node, connection)
 
 
-def _tried(expression: Tree, alias: str = "") -> Tree:
+def _tried(expression: ParseTree, alias: str = "") -> ParseTree:
     """Return the parse tree of TRY(expression)."""
     place = {"query_location": 0, "query_location_length": 0}
     inner = {**expression, "alias": ""}
     return {"class": "OPERATOR", "type": "OPERATOR_TRY", "alias": alias, **place, "children": [inner]}
 
 
-def _name(item: Tree, node: Tree, connection: DuckDBPyConnection) -> str:
+def _name(item: ParseTree, node: ParseTree, connection: DuckDBPyConnection) -> str:
     """Return the name that DuckDB gives to a column without one: its expression, which TRY would change."""
     import duckdb
 

@@ -14,14 +14,17 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hushtable.engines.local.agreeing import check_agreement
-from hushtable.engines.local.arrow import arrow_files, arrow_object
-from hushtable.engines.local.delimited import TextRows, Unread, read_header
-from hushtable.engines.local.files import check_once, files_of, files_sql, format_of, said
+from hushtable.engines.local.arrow_files import arrow_files
+from hushtable.engines.local.delimited import TextRows, read_header
+from hushtable.engines.local.files import files_of, files_sql, format_of
 from hushtable.engines.local.json_lines import LineRows, lines_sql, unreadable_lines
 from hushtable.engines.local.partitions import check_folders, folder_columns
+from hushtable.engines.sliced.arrow import arrow_object
 from hushtable.engines.sliced.engine import quiet
 from hushtable.engines.sliced.naming import check_distinct, folded
+from hushtable.engines.sliced.paths import check_once, said
 from hushtable.engines.sliced.quoting import name_sql
+from hushtable.engines.sliced.rows import Unread
 from hushtable.errors import BadData
 
 if TYPE_CHECKING:
@@ -30,7 +33,6 @@ if TYPE_CHECKING:
 _CSV_ROOM = 48 << 20  # what a thread that reads CSV may take
 # Of times in Parquet: moments in milliseconds, and all times of day, which may lie beyond it.
 _CONVERTED = re.compile(r"MILLIS=M|TIMESTAMP_MILLIS|TimeType|TIME_M")
-TABLE = "data"  # what a query calls the rows of files and of Python objects
 
 
 class Source(NamedTuple):
