@@ -82,12 +82,13 @@ def count(rows: str, domain: str, memory: str, totals: bool) -> Numbers:
     """Count the rows of a file, slice by slice; with totals of all cells on request."""
     from hushtable.domain.domain import Domain
     from hushtable.domain.measure import Measure
-    from hushtable.engines.counting import CountedRows, counted_rows
+    from hushtable.engines.counting import counted_rows
+    from hushtable.engines.sliced.counting import CountedRows, CountRequest
     from hushtable.noise import KeyStream
 
     found: Numbers = {}
     with counted_rows(
-        rows, domain=Domain.load(domain), measure=Measure(), memory=memory, entropy=KeyStream()
+        rows, CountRequest(domain=Domain.load(domain), measure=Measure(), memory=memory, entropy=KeyStream())
     ) as counted:
         if totals:
             found = dict.fromkeys(("cells", "sum", "squares"), 0)

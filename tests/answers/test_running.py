@@ -132,7 +132,7 @@ def test_types_that_arrow_does_not_have_are_text(value: str, text: str) -> None:
 def test_anything_but_a_select_is_refused(text: str) -> None:
     said = refusal(text)
 
-    assert said.startswith("the query is no SELECT: DuckDB reads it as ")
+    assert said.startswith("the query is not one SELECT statement: DuckDB reads it as ")
     assert "Allowed is one SELECT over the table `release`" in said
 
 
@@ -141,16 +141,16 @@ def test_anything_but_a_select_is_refused(text: str) -> None:
     [
         ("", "the query is empty"),
         (" \n\t", "the query is empty"),
-        ("-- SELECT 1", "the query is empty"),
-        ("/* SELECT 1 */ ;;", "the query is empty"),
-        ("SELECT 1; SELECT 2", "the query has 2 statements"),
-        ("SELECT 1; COPY release TO 'out.csv'", "the query has 2 statements"),
-        ("SELECT ?", "the query has parameters: $1"),
+        ("-- SELECT 1", "the query is not one SELECT statement: it is empty"),
+        ("/* SELECT 1 */ ;;", "it is empty"),
+        ("SELECT 1; SELECT 2", "the query is not one SELECT statement: it has 2 statements"),
+        ("SELECT 1; COPY release TO 'out.csv'", "the query is not one SELECT statement: it has 2 statements"),
+        ("SELECT ?", "the query has a parameter: $1"),
         ("SELECT $1 + $2", "the query has parameters: $1, $2"),
-        ("FROM release WHERE home = $home", "the query has parameters: $home"),
+        ("FROM release WHERE home = $home", "the query has a parameter: $home"),
         ("PIVOT release ON sector USING sum(weight)", "PIVOT release ON sector IN ("),
-        (5, "the query is a int, not text"),
-        (None, "the query is a NoneType, not text"),
+        (5, "the query is of type int, not text"),
+        (None, "the query is of type NoneType, not text"),
         ("SELECT '\udcff'", "half a character"),
         ("SELECT 1\0", "holds a NUL"),
         ("SELECT " + "(" * 101, "the query is nested too deep"),
@@ -169,7 +169,7 @@ def test_other_texts_are_refused(text: Any, message: str) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("SELEC 1", 'Parser Error: syntax error at or near "SELEC".\n'),
+        ("SELEC 1", 'DuckDB cannot read the query: syntax error at or near "SELEC".\n'),
         ("SELECT 1 FROM other", "there is no table 'other'.\nThe rows of a release are the table `release`."),
         ("SELECT other.home FROM release", "there is no table 'other'"),
         (

@@ -186,3 +186,13 @@ def test_an_error_names_the_line_of_the_page(tmp_path: Path) -> None:
         run_page(page)
 
     assert caught.traceback[-1].lineno + 1 == STORY.splitlines().index("first = 20") + 1
+
+
+def test_every_attack_names_a_test_that_is_there() -> None:
+    page = (ROOT / "docs" / "guarantees" / "known-attacks.md").read_text()
+    named = re.findall(r"((?:tests/[\w/]+/)?test_\w+\.py|tests/[\w/]+\.py)(?:::(test_\w+))?", page)
+    assert len(named) > 60
+    for file, name in named:
+        path = ROOT / (file if "/" in file else f"tests/release/{file}")
+        # Some names end in `*` on the page, and stand for several tests.
+        assert f"def {name}" in path.read_text(), (file, name)

@@ -8,7 +8,9 @@ import duckdb
 import pytest
 
 import hushtable as ht
-from hushtable.conditions.engine import awaited, check_text, connected, said
+from hushtable.conditions.guard.locked import awaited, connected
+from hushtable.conditions.guard.policies import RELEASE
+from hushtable.conditions.guard.texts import check_text, said
 from tests.harness.interrupts import interrupted
 
 SECRET = "Zyx-Canary-4711"
@@ -65,10 +67,10 @@ def test_no_table_function_reads_a_file(tmp_path: Path, monkeypatch: pytest.Monk
 )
 def test_levels_are_counted_as_duckdb_reads_them(text: str, deep: bool) -> None:
     if not deep:
-        check_text(text, what="query", shorter="")
+        check_text(text, RELEASE)
         return
     with pytest.raises(ht.BadQuery, match="the query is nested too deep"):
-        check_text(text, what="query", shorter="")
+        check_text(text, RELEASE)
 
 
 @pytest.mark.parametrize(
@@ -105,10 +107,10 @@ def test_errors_are_ours_and_stand_alone() -> None:
 
 STUBBORN = """
 import sys, threading
-from hushtable.conditions import engine
-from hushtable.answers.{module} import {name}
+from hushtable.conditions.guard import locked, texts
+from hushtable.{module} import {name}
 
-engine.DEEPEST_NESTING, engine._PATIENCE = 20_000, 0.2
+texts.DEEPEST_NESTING, locked._PATIENCE = 20_000, 0.2
 start = threading.Thread.start
 
 def announced(thread):
@@ -119,8 +121,11 @@ threading.Thread.start = announced
 {call}
 """
 CALLS = {
-    "running": ("run_sql", "run_sql(__import__('pyarrow').table({'a': [1]}), 'SELECT ' + '(' * 12_000)"),
-    "cells.expressions": ("parsed", "parsed('(' * 12_000)"),
+    "answers.running": (
+        "run_sql",
+        "run_sql(__import__('pyarrow').table({'a': [1]}), 'SELECT ' + '(' * 12_000)",
+    ),
+    "conditions.expressions": ("parsed", "parsed('(' * 12_000)"),
 }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hushtable.engines.local.records import Format
+from hushtable.engines.local.records import TextFormat
 
 
 class TooFar(Exception):
@@ -20,7 +20,7 @@ class Outcome:
     too_long: bool = False
 
 
-def slow_record(data: bytes, start: int, form: Format, longest: int) -> Outcome:
+def slow_record(data: bytes, start: int, form: TextFormat, longest: int) -> Outcome:
     """Return one record of a file."""
 
     def at(place: int) -> bytes | None:
@@ -96,7 +96,7 @@ def slow_record(data: bytes, start: int, form: Format, longest: int) -> Outcome:
     return Outcome(None, place, too_long=True)
 
 
-def slow_records(data: bytes, form: Format, longest: int) -> list[Outcome]:
+def slow_records(data: bytes, form: TextFormat, longest: int) -> list[Outcome]:
     """Return all records of a file."""
     found: list[Outcome] = []
     place = 0

@@ -77,6 +77,13 @@ def test_no_filter_reads_amounts(where: str, measure: dict[str, Any]) -> None:
         ("people", "SELECT people, hash(data) % 10 AS x FROM data"),
         ("people", "SELECT people, hash(t) % 10 AS x FROM data AS t"),
         ("b", "SELECT a, b FROM data AS t(a, b)"),
+        # Names that the query gives are names of the amounts too.
+        ("m", "SELECT people AS p, p AS m, people AS x FROM data"),
+        ("m", "SELECT people AS p, p AS m, people % 10 AS x FROM data"),
+        ("m", "SELECT x, people AS p, p AS m FROM data WHERE people >= 1000"),
+        ("m", "SELECT *, people AS p, p AS m FROM data"),
+        ("m", "SELECT * RENAME (people AS p), p AS m FROM data"),
+        ("m", "SELECT people AS P, P AS q, q AS m, people AS x FROM data"),
     ],
 )
 def test_a_query_passes_amounts_on_unchanged(amount: str, query: str) -> None:
@@ -139,7 +146,7 @@ def test_no_column_of_a_database_is_computed_from_amounts(tmp_path: Path) -> Non
         assert counts_of(ht.count(tmp_path / "rows.duckdb", domain=DOMAIN)) == {(1,): 1}
 
 
-ATOMS = ["x", "n", "people", "m", "1000", "t.people", "s.people", "y"]
+ATOMS = ["x", "n", "people", "m", "1000", "t.people", "s.people", "y", "p"]
 EXPRESSIONS = st.recursive(
     st.sampled_from(ATOMS),
     lambda inner: st.tuples(inner, st.sampled_from(["+", "*", "%", ">=", "="]), inner).map(
@@ -148,7 +155,12 @@ EXPRESSIONS = st.recursive(
     max_leaves=3,
 )
 ITEMS = st.one_of(
-    st.sampled_from(["*", "people", "people AS m", "m", "x", "* RENAME (people AS m)", "* EXCLUDE (people)"]),
+    st.sampled_from(
+        [
+            *("*", "people", "people AS m", "m", "x", "people AS p", "p AS m"),
+            *("* RENAME (people AS m)", "* RENAME (people AS p)", "* EXCLUDE (people)"),
+        ]
+    ),
     st.tuples(EXPRESSIONS, st.sampled_from(["x", "y", "m", "people"])).map(
         lambda each: f"{each[0]} AS {each[1]}"
     ),

@@ -16,9 +16,9 @@ import pytest
 import hushtable as ht
 from hushtable.domain.attributes import Attribute, Categories
 from hushtable.domain.measure import Measure
-from hushtable.engines import counting
-from hushtable.engines.counting import CountedRows, counted_rows
-from hushtable.engines.sliced import runs
+from hushtable.engines.counting import counted_rows
+from hushtable.engines.sliced import counting, runs
+from hushtable.engines.sliced.counting import CountedRows, CountRequest
 from hushtable.noise import KeyStream
 from hushtable.table.slices import Slice
 from tests.engines.contracts.counting import DOMAIN, WIDE, random_rows, whole
@@ -95,7 +95,9 @@ def test_domains_above_2_to_the_64_are_counted_exactly(
     path = tmp_path / "rows.parquet"
     pq.write_table(table, path)
 
-    with counted_rows(path, domain=WIDE, measure=Measure(), threads=threads, entropy=KeyStream()) as counted:
+    with counted_rows(
+        path, CountRequest(domain=WIDE, measure=Measure(), threads=threads, entropy=KeyStream())
+    ) as counted:
         found = decoded(WIDE, counted.table())
 
     names = ", ".join(table.column_names)
@@ -118,10 +120,12 @@ def test_large_inputs_are_counted_exactly(
 
     with counted_rows(
         path,
-        domain=domain,
-        measure=Measure(count_column="n" if amounts else None),
-        memory="256MiB",
-        entropy=KeyStream(),
+        CountRequest(
+            domain=domain,
+            measure=Measure(count_column="n" if amounts else None),
+            memory="256MiB",
+            entropy=KeyStream(),
+        ),
     ) as counted:
         assert isinstance(counted, CountedRows)
         slices = counted.slices.parts

@@ -25,6 +25,7 @@ from hushtable.domain.levels import category_levels
 from hushtable.domain.measure import Measure
 from hushtable.engines.counting import counted_rows
 from hushtable.engines.local.checking import check_rows
+from hushtable.engines.sliced.counting import CountRequest
 from tests.domain import examples
 from tests.engines.contracts.counting import ODD_TEXT, clocks, numbers
 from tests.engines.reference import Counts, counts_of, decoded, differences, distance, slow_counts
@@ -200,7 +201,9 @@ def test_a_unit_moves_a_coarse_table_by_at_most_its_bound(bound: int) -> None:
     coarse = CITIES.at({"x": "side"})
 
     def count(rows: pa.Table, domain: ht.Domain) -> Counts:
-        with counted_rows(rows, domain=domain, measure=Measure(unit=unit), entropy=replay(3)) as found:
+        with counted_rows(
+            rows, CountRequest(domain=domain, measure=Measure(unit=unit), entropy=replay(3))
+        ) as found:
             return counts_of(found.table())
 
     without = ROWS.filter(pa.compute.not_equal(ROWS["who"], "p7"))

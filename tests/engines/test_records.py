@@ -23,9 +23,10 @@ from hypothesis import strategies as st
 import hushtable as ht
 from hushtable.domain.attributes import Attribute, Categories
 from hushtable.engines.local.checking import check_rows
-from hushtable.engines.local.delimited import Header, TextRows, Unread, read_header
+from hushtable.engines.local.delimited import Header, TextRows, read_header
 from hushtable.engines.local.json_lines import LineRows, lines_sql, unreadable_lines
-from hushtable.engines.local.records import Format, Limits, Reader
+from hushtable.engines.local.records import Limits, Reader, TextFormat
+from hushtable.engines.sliced.rows import Unread
 from tests.engines.reference import counts_of, distance
 from tests.engines.slow_records import Outcome, slow_record, slow_records
 from tests.harness.statistics import tries
@@ -37,7 +38,9 @@ MARK = b"\xef\xbb\xbf"
 # Bytes that mean something to CSV, and some that do not.
 SCRAPS = [b'"', b",", b"\n", b"\r", b"\r\n", b"a", b"\0", b"\xff", b'""', b',"', b'",', b'"\n', b'"b', MARK]
 scraps = st.lists(st.sampled_from(SCRAPS), max_size=60).map(b"".join)
-forms = st.sampled_from([Format(b","), Format(b",", returns=1), Format(b",", returns=2), Format(b",", b"\r")])
+forms = st.sampled_from(
+    [TextFormat(b","), TextFormat(b",", returns=1), TextFormat(b",", returns=2), TextFormat(b",", b"\r")]
+)
 
 
 @st.composite
@@ -48,10 +51,12 @@ def limits(draw: st.DrawFn) -> Limits:
 
 @settings(max_examples=tries(400))
 @given(scraps, forms, limits())
-@example(b'a,"b\n' * 20, Format(b","), Limits(30, 7))
-@example(b'"' + b"a,b\n" * 30 + b'"\na,b\n', Format(b","), Limits(20, 20))
-@example(b'"a"\r\n"b"\r\n', Format(b",", returns=1), Limits(8, 4))
-def test_records_do_not_depend_on_the_blocks_they_come_in(data: bytes, form: Format, sizes: Limits) -> None:
+@example(b'a,"b\n' * 20, TextFormat(b","), Limits(30, 7))
+@example(b'"' + b"a,b\n" * 30 + b'"\na,b\n', TextFormat(b","), Limits(20, 20))
+@example(b'"a"\r\n"b"\r\n', TextFormat(b",", returns=1), Limits(8, 4))
+def test_records_do_not_depend_on_the_blocks_they_come_in(
+    data: bytes, form: TextFormat, sizes: Limits
+) -> None:
     reader = Reader(form, sizes)
     found: list[list[bytes] | None] = []
     for piece in reader.pieces(io.BytesIO(data)):
@@ -104,7 +109,7 @@ def test_rows_are_those_of_the_slow_reader(
     path = tmp_path_factory.mktemp("text") / ("rows.csv.gz" if packed else "rows.csv")
     path.write_bytes(gzip.compress(header + data) if packed else header + data)
     sizes = sizes._replace(longest=max(sizes.longest, len(header)))
-    form = Format(b",", end=end[-1:], returns=len(end) - 1)
+    form = TextFormat(b",", end=end[-1:], returns=len(end) - 1)
 
     assert read_header(str(path), ",") == Header(("x", "y"), len(header), form)
     assert read(path, sizes=sizes) == slow_rows(slow_records(data, form, sizes.longest))
@@ -196,7 +201,7 @@ def test_values_come_back_from_every_writer(
 # One record more, whatever it is, is one row more or none.
 
 
-def own(record: bytes, form: Format) -> bool:
+def own(record: bytes, form: TextFormat) -> bool:
     """Return whether a record is decided by its own bytes: it opens no quote that others could close."""
     for behind in (b"", b'"', b'"\n', b'""\n', b"a\n"):
         outcome = slow_record(record + behind, 0, form, 1 << 20)
@@ -215,7 +220,7 @@ def test_one_record_more_is_one_row_more_or_none(
     sizes: Limits,
     quoted: bool,
 ) -> None:
-    form = Format(b",")
+    form = TextFormat(b",")
     record = record.replace(b"\n", b"") + b"\n"
     assume(own(record, form))
     quoting = csv.QUOTE_ALL if quoted else csv.QUOTE_MINIMAL
@@ -362,7 +367,7 @@ def test_a_count_changes_by_one_at_most(
     tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, ...]], record: bytes
 ) -> None:
     record = record.replace(b"\n", b"") + b"\n"
-    assume(own(record, Format(b",")))
+    assume(own(record, TextFormat(b",")))
     path = tmp_path_factory.mktemp("text") / "rows.csv"
     data = module(rows, ",", lineterminator="\n")
     path.write_bytes(data)

@@ -125,14 +125,15 @@ from hushtable.engines.sliced import runs
 from hushtable.domain.attributes import Attribute, Integers
 from hushtable.domain.measure import Measure
 from hushtable.engines.counting import counted_rows
+from hushtable.engines.sliced.counting import CountRequest
 from hushtable.noise import KeyStream
 
 unit = ht.Unit("person", max_rows=2) if sys.argv[2] == "unit" else None
 attributes = tuple(Attribute(name=name, values=Integers(low=0, high=999_999)) for name in ("x", "y"))
-with counted_rows(
-    sys.argv[1], domain=ht.Domain(attributes=attributes), measure=Measure(unit=unit), memory="256MiB",
-    entropy=KeyStream(),
-) as counted:
+request = CountRequest(
+    domain=ht.Domain(attributes=attributes), measure=Measure(unit=unit), memory="256MiB", entropy=KeyStream()
+)
+with counted_rows(sys.argv[1], request) as counted:
     print("counted", flush=True)
     sys.stdin.read()
 """

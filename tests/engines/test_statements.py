@@ -15,12 +15,13 @@ from duckdb import DuckDBPyConnection
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from hushtable.engines.local import statements
-from hushtable.engines.local.statements import check_condition, check_query, check_select
+from hushtable.conditions.guard.functions import FUNCTIONS
+from hushtable.conditions.guard.statements import check_select, read_condition, read_query
 from hushtable.errors import BadQuery
 
 CONNECTION = duckdb.connect()
 TABLES = ("People", "trips")
+ROW_LOCAL = {name for name, known in FUNCTIONS.items() if not known.public and not known.macro}
 
 
 def teardown_module() -> None:
@@ -39,13 +40,13 @@ def run(connection: DuckDBPyConnection, statement: str) -> list[tuple[Any, ...]]
 
 def refusal(condition: object, connection: DuckDBPyConnection = CONNECTION) -> BadQuery:
     with pytest.raises(BadQuery) as caught:
-        check_condition(cast(str, condition), connection)
+        read_condition(cast(str, condition), connection)
     return unchained(caught.value)
 
 
 def query_refusal(query: object, connection: DuckDBPyConnection = CONNECTION) -> BadQuery:
     with pytest.raises(BadQuery) as caught:
-        check_query(cast(str, query), connection, tables=TABLES)
+        read_query(cast(str, query), connection, tables=TABLES)
     return unchained(caught.value)
 
 
@@ -88,7 +89,7 @@ def unchained(error: BadQuery) -> BadQuery:
     ],
 )
 def test_row_local_conditions_pass(condition: str) -> None:
-    check_condition(condition, CONNECTION)
+    read_condition(condition, CONNECTION)
 
 
 @pytest.mark.parametrize(
@@ -251,7 +252,7 @@ def test_a_condition_cannot_leave_its_brackets(condition: str) -> None:
     ],
 )
 def test_row_local_queries_pass(query: str) -> None:
-    check_query(query, CONNECTION, tables=TABLES)
+    read_query(query, CONNECTION, tables=TABLES)
 
 
 @pytest.mark.parametrize(
@@ -360,14 +361,14 @@ def test_the_case_of_a_table_folds_as_in_duckdb(connection: DuckDBPyConnection) 
     run(connection, 'CREATE TABLE "k" (a INTEGER)')
     run(connection, 'CREATE VIEW "\u212a" AS SELECT 1 AS a')  # the Kelvin sign, whose str.lower() is k
 
-    check_query("SELECT a FROM K", connection, tables=["k"])
+    read_query("SELECT a FROM K", connection, tables=["k"])
     with pytest.raises(BadQuery, match="not one of its tables"):
-        check_query('SELECT a FROM "\u212a"', connection, tables=["k"])
+        read_query('SELECT a FROM "\u212a"', connection, tables=["k"])
 
 
 def test_a_long_list_of_tables_is_cut_in_the_message() -> None:
     with pytest.raises(BadQuery) as caught:
-        check_query("FROM x", CONNECTION, tables=[f"t{number:03}" for number in range(500)])
+        read_query("FROM x", CONNECTION, tables=[f"t{number:03}" for number in range(500)])
 
     assert "t000, t001" in caught.value.hint
     assert len(str(caught.value)) < 500
@@ -473,9 +474,9 @@ def test_hostile_texts_are_refused_in_short_words(name: str, text: object) -> No
 
 
 def test_long_and_flat_is_welcome() -> None:
-    check_condition("a IN (" + ", ".join(map(str, range(15_000))) + ")", CONNECTION)
-    check_condition(" OR ".join(f"(c{number} = '(')" for number in range(1_000)), CONNECTION)
-    check_condition("(" * 90 + "a" + ")" * 90, CONNECTION)
+    read_condition("a IN (" + ", ".join(map(str, range(15_000))) + ")", CONNECTION)
+    read_condition(" OR ".join(f"(c{number} = '(')" for number in range(1_000)), CONNECTION)
+    read_condition("(" * 90 + "a" + ")" * 90, CONNECTION)
 
 
 def test_a_syntax_error_shows_the_parsers_words_and_nothing_else() -> None:
@@ -559,14 +560,14 @@ def test_every_consistent_function_of_duckdb_was_reviewed() -> None:
     found = consistent_scalars()
     open_ones = {name for name in found if not REFUSED_BY_PATTERN.fullmatch(name)}
 
-    assert open_ones - refused - statements.ROW_LOCAL_FUNCTIONS == set()
-    assert refused & statements.ROW_LOCAL_FUNCTIONS == set()
+    assert open_ones - refused - ROW_LOCAL == set()
+    assert refused & ROW_LOCAL == set()
     assert refused <= found
-    assert found >= statements.ROW_LOCAL_FUNCTIONS  # each exists, and is what the module takes it for
+    assert found >= ROW_LOCAL  # each exists, and is what the module takes it for
 
 
 def test_suspicious_names_among_the_allowed_are_known() -> None:
-    suspects = {name for name in statements.ROW_LOCAL_FUNCTIONS if SUSPICIOUS.search(name)}
+    suspects = {name for name in ROW_LOCAL if SUSPICIOUS.search(name)}
 
     assert suspects == {
         "parse_filename",  # takes a text apart
@@ -576,7 +577,7 @@ def test_suspicious_names_among_the_allowed_are_known() -> None:
 
 
 def test_the_bodies_of_allowed_macros_are_row_local() -> None:
-    for name in statements.ROW_LOCAL_MACROS:
+    for name in (name for name, known in FUNCTIONS.items() if known.macro):
         found = run(
             CONNECTION,
             "SELECT macro_definition FROM duckdb_functions() "
@@ -584,7 +585,7 @@ def test_the_bodies_of_allowed_macros_are_row_local() -> None:
         )
         assert found
         for (body,) in found:
-            check_condition(f"({body}) IS NULL", CONNECTION)
+            read_condition(f"({body}) IS NULL", CONNECTION)
 
 
 def test_every_name_that_has_a_value_without_a_table_is_refused() -> None:
@@ -603,7 +604,7 @@ def test_every_name_that_has_a_value_without_a_table_is_refused() -> None:
             continue
         refused.add(name)
         assert "a value of its own" in refusal(f"{quoted} = 1").fact
-        check_condition(f"data.{quoted} = 1", CONNECTION)
+        read_condition(f"data.{quoted} = 1", CONNECTION)
 
     assert refused >= known
 
@@ -657,7 +658,7 @@ def test_macros_and_python_functions_of_the_owner_are_refused(connection: DuckDB
 
     for name in ("tidy", "pick", "seen"):
         assert f"`{name}`" in refusal(f"{name}(a) = 1", connection).fact
-    check_condition("trim(s) = 'x'", connection)  # their names hide nothing
+    read_condition("trim(s) = 'x'", connection)  # their names hide nothing
 
 
 class Doctored:
@@ -717,9 +718,9 @@ def test_what_a_later_duckdb_may_add_to_the_tree_is_refused(
             tree = tree[step]
         tree[field] = value
 
-    check_condition("lower(s) = 'x'", cast(DuckDBPyConnection, Doctored(lambda tree: None)))
+    read_condition("lower(s) = 'x'", cast(DuckDBPyConnection, Doctored(lambda tree: None)))
     with pytest.raises(BadQuery):
-        check_condition("lower(s) = 'x'", cast(DuckDBPyConnection, Doctored(change)))
+        read_condition("lower(s) = 'x'", cast(DuckDBPyConnection, Doctored(change)))
 
 
 def test_a_tree_of_an_older_duckdb_names_the_version() -> None:
@@ -814,8 +815,8 @@ LEAF = re.compile("\u27e6(.*?)\u27e7")
 def test_random_row_local_expressions_pass(marked: str) -> None:
     expression = LEAF.sub(r"\1", marked)
 
-    check_condition(expression, CONNECTION)
-    check_query(f"SELECT {expression} AS x, * FROM trips WHERE {expression}", CONNECTION, tables=TABLES)
+    read_condition(expression, CONNECTION)
+    read_query(f"SELECT {expression} AS x, * FROM trips WHERE {expression}", CONNECTION, tables=TABLES)
     check_select(f"SELECT {expression} FROM trips", CONNECTION)
 
 
@@ -835,7 +836,7 @@ def test_one_forbidden_piece_anywhere_is_refused(marked: str, forbidden: str, da
 @example("a\u2028b")
 @example("'\ufffe'")
 def test_any_text_passes_or_is_refused(text: str) -> None:
-    for check in (check_condition, check_select):
+    for check in (read_condition, check_select):
         try:
             check(text, CONNECTION)
         except BadQuery as error:
@@ -925,7 +926,7 @@ def people(connection: DuckDBPyConnection) -> DuckDBPyConnection:
 
 @pytest.mark.parametrize("query", ACCEPTED)
 def test_what_passes_is_row_local_in_its_results(query: str, people: DuckDBPyConnection) -> None:
-    check_query(query, people, tables=["people"])
+    read_query(query, people, tables=["people"])
 
     assert is_row_local(people, query)
 
@@ -938,6 +939,6 @@ def test_that_test_catches_what_is_not_row_local(query: str, people: DuckDBPyCon
 
 
 def test_the_module_loads_without_duckdb() -> None:
-    code = "import sys, hushtable.engines.local.statements; sys.exit('duckdb' in sys.modules)"
+    code = "import sys, hushtable.conditions.guard.statements; sys.exit('duckdb' in sys.modules)"
 
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import hushtable as ht
 from hushtable.domain.attributes import Attribute, Integers
-from hushtable.engines.local.versions import MARKS
+from hushtable.engines.sliced.versions import MARKS
 from tests.engines.reference import counts_of
 from tests.harness.statistics import tries
 

@@ -25,6 +25,7 @@ from pyspark.sql import SparkSession
 import hushtable as ht
 from hushtable.domain.measure import Measure
 from hushtable.engines.counting import counted_rows
+from hushtable.engines.sliced.counting import CountRequest
 from hushtable.engines.spark import counting
 from hushtable.noise import KeyStream, Replay
 from tests.spark.dying import Death, Watch, draw_words
@@ -146,7 +147,7 @@ def count_again(
     frame, measure = session.read.parquet(data), Measure(unit=unit)
     with (
         watched(Watch(folder)),
-        counted_rows(frame, domain=domain, measure=measure, entropy=Replay(7)) as counted,
+        counted_rows(frame, CountRequest(domain=domain, measure=measure, entropy=Replay(7))) as counted,
     ):
         before = counted.table()
         kill_executors()

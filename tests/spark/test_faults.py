@@ -26,6 +26,7 @@ import hushtable as ht
 from hushtable.domain.attributes import Attribute, Integers
 from hushtable.domain.measure import Measure
 from hushtable.engines.counting import counted_rows
+from hushtable.engines.sliced.counting import CountRequest
 from hushtable.engines.spark.blocks import blocks, packed
 from hushtable.engines.spark.tasks import Box, CellCut, count_slices, draw_slices
 from hushtable.noise import Replay
@@ -246,7 +247,9 @@ def test_one_draw_leaves_whatever_dies(
 
 def local(data: str, *, unit: ht.Unit | None, seed: int) -> SparseTable:
     """Count on one machine."""
-    with counted_rows(data, domain=DOMAIN, measure=Measure(unit=unit), entropy=Replay(seed)) as counted:
+    with counted_rows(
+        data, CountRequest(domain=DOMAIN, measure=Measure(unit=unit), entropy=Replay(seed))
+    ) as counted:
         return counted.table()
 
 

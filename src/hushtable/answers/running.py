@@ -1,9 +1,9 @@
 """SQL over the rows of a release.
 
 Promise: one SELECT, which reads the table `release` and DuckDB's own lists, and reaches nothing else: no
-file, address, extension or Python object; it changes no setting and writes nothing (see `query.engine`). Text
-in it that would be parsed as SQL in turn is refused, as no limit would hold for it. Each query has a DuckDB
-of its own, which is gone afterwards.
+file, address, extension or Python object; it changes no setting and writes nothing (see `guard.locked`). Text
+in it that would be parsed as SQL in turn is refused, as no limit would hold for it (`guard.statements`). Each
+query has a DuckDB of its own, which is gone afterwards.
 Cost: 25 ms for DuckDB to start; rows are scanned where they lie in memory.
 """
 
@@ -12,15 +12,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from hushtable.conditions.engine import (
-    awaited,
-    check_text,
-    connected,
-    is_too_deep,
-    needs_too_much,
-    said,
-    too_deep,
-)
+from hushtable.conditions.guard.locked import awaited, connected
+from hushtable.conditions.guard.policies import RELEASE
+from hushtable.conditions.guard.statements import check_select
+from hushtable.conditions.guard.texts import replaced
 from hushtable.errors import BadQuery, shown
 
 if TYPE_CHECKING:
@@ -32,12 +27,7 @@ _LARGEST = 2 << 30  # bytes of a result
 _ROWS_AT_ONCE = 1 << 17
 _SHOWN_COLUMNS = 20
 
-_ALLOWED = "Allowed is one SELECT over the table `release`, as in SELECT sum(weight) FROM release."
 _FEWER = "Group or filter the rows, check the conditions of joins, or add LIMIT."
-# In the parse tree as JSON; quotes within values stand behind a backslash there.
-_SQL_IN_TEXT = re.compile(
-    r'"function_name":"(query|json_execute_serialized_sql|json_(?:de)?serialize_(?:sql|plan))"', re.IGNORECASE
-)
 # Types that come to Arrow as bytes, cut off or not at all; and those that may hold them.
 _NOT_IN_ARROW = frozenset({"bignum", "bit", "geometry", "time with time zone", "type", "uhugeint", "variant"})
 _NESTED = frozenset({"array", "list", "map", "struct", "union"})
@@ -73,52 +63,24 @@ def run_sql(rows: pa.Table, text: str) -> pa.Table:
     >>> run_sql(rows, "SELECT sum(weight) AS people FROM release").to_pylist()
     [{'people': 100.0}]
     """
-    if not isinstance(text, str):
-        raise BadQuery(f"the query is a {type(text).__name__}, not text", _ALLOWED)
-    hint = "Write ranges in place of long lists, or query the file in DuckDB itself."
-    check_text(text, what="query", shorter=hint)
     connection = connected(memory=_MEMORY)
 
     def run() -> pa.Table:
         try:
+            check_select(text, connection, RELEASE)
             connection.register("release", rows)
-            return _fetched(connection, _statement(connection, text))
+            return _fetched(connection, text)
         finally:
             connection.close()  # here, because nobody else knows whether a stopped query has ended
 
     return awaited(connection, run, replaced=lambda error: _replaced(error, rows.column_names))
 
 
-def _statement(connection: duckdb.DuckDBPyConnection, text: str) -> duckdb.Statement:
-    """Return the one SELECT that a text is."""
-    import duckdb
-
-    # `extract_statements` would hold up all of Python; what has been parsed once is parsed again in no time.
-    tree: str = connection.execute("SELECT json_serialize_sql(?)", [text]).fetchall()[0][0]
-    if nested := _SQL_IN_TEXT.search(tree):
-        raise BadQuery(f"the query uses `{nested[1].lower()}`, which reads SQL from text", _ALLOWED)
-    found = connection.extract_statements(text)
-    if len(found) != 1:
-        raise BadQuery(f"the query has {len(found)} statements" if found else "the query is empty", _ALLOWED)
-    statement = found[0]
-    if statement.type == duckdb.StatementType.MULTI:
-        hint = "Name them, as in PIVOT release ON sector IN ('farming', 'mining') USING sum(weight)."
-        raise BadQuery("PIVOT does not say which values become columns", hint)
-    if statement.type != duckdb.StatementType.SELECT:
-        raise BadQuery(f"the query is no SELECT: DuckDB reads it as {statement.type.name}", _ALLOWED)
-    if statement.named_parameters:
-        names = ", ".join(f"${name}" for name in sorted(statement.named_parameters))
-        raise BadQuery(f"the query has parameters: {names}", "Write the values themselves.")
-    if not tree.startswith('{"error":false'):  # so nothing is known of what it calls
-        raise BadQuery("DuckDB cannot show what the query does", _ALLOWED)
-    return statement
-
-
-def _fetched(connection: duckdb.DuckDBPyConnection, statement: duckdb.Statement) -> pa.Table:
+def _fetched(connection: duckdb.DuckDBPyConnection, text: str) -> pa.Table:
     """Return the result, read part by part so that a forgotten join condition does not fill the memory."""
     import pyarrow as pa
 
-    reader = _in_arrow(connection.sql(statement)).to_arrow_reader(_ROWS_AT_ONCE)
+    reader = _in_arrow(connection.sql(text)).to_arrow_reader(_ROWS_AT_ONCE)
     parts, size = [], 0
     for part in reader:
         parts.append(part)
@@ -174,17 +136,13 @@ def _replaced(error: Exception, columns: list[str]) -> BadQuery:
         return BadQuery(
             fact, "Files, addresses and extensions are closed to it: query the file in DuckDB itself."
         )
-    if is_too_deep(error):
-        return too_deep("query")
-    if needs_too_much(error):
-        return BadQuery("the query needs more memory than there is", _FEWER)
     if found := _NO_TABLE.search(words):
         name = found["bare"] or found["quoted"]
         return BadQuery(f"there is no table {shown(name)}", "The rows of a release are the table `release`.")
     listed = f"The columns of `release` are {_listed(columns)}."
     if found := _NO_COLUMN.search(words):
         return BadQuery(f"there is no column {shown(found['bare'] or found['quoted'])}", listed)
-    return BadQuery(f"DuckDB cannot run the query. {said(words)}", listed)
+    return replaced(error, RELEASE, does="run", hint=listed)
 
 
 def _listed(names: list[str]) -> str:

@@ -45,8 +45,8 @@ def draft(
       hushtable domain draft people.db --query "SELECT home, age FROM people"
     """
     from hushtable.cli.printing import reading
-    from hushtable.engines.inputs import inputs_of
     from hushtable.engines.local.drafting import draft_domain, is_draft
+    from hushtable.engines.registry import inputs_of
     from hushtable.files.placing import check_output, new_file, only
 
     rows_from = data[0] if len(data) == 1 else data

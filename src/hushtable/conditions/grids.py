@@ -25,7 +25,7 @@ from hushtable.errors import BadQuery
 LARGEST_GRID = 10**6
 
 
-class Axis:
+class ClassAxis:
     """The codes of one attribute in pieces, each of one class; `starts` are the first codes of the pieces."""
 
     def __init__(self, place: int, size: int, sets: Sequence[Runs]) -> None:
@@ -67,7 +67,7 @@ class Grid:
         sets: dict[int, list[Runs]] = {}
         for leaf in leaves_of(formula):
             sets.setdefault(leaf.place, []).append(leaf.codes)
-        axes = [Axis(place, shape[place], sets[place]) for place in sorted(sets)]
+        axes = [ClassAxis(place, shape[place], sets[place]) for place in sorted(sets)]
         lengths = [len(axis.samples) for axis in axes]
         if prod(lengths) > LARGEST_GRID:
             fact = f"the condition cuts the attributes into {' x '.join(map(str, lengths))} classes of cells"
@@ -123,7 +123,7 @@ class Grid:
         return counts
 
 
-def _truth(formula: Formula, axes: Sequence[Axis]) -> NDArray[np.bool_]:
+def _truth(formula: Formula, axes: Sequence[ClassAxis]) -> NDArray[np.bool_]:
     """Return the truth of the formula on the grid of classes, in a shape that broadcasts to it."""
     if isinstance(formula, Leaf):
         number = next(number for number, axis in enumerate(axes) if axis.place == formula.place)

@@ -15,13 +15,22 @@ from hushtable.errors import BadQuery, shown
 _LOWER = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
 
 
+def in_lower_case(name: str) -> str:
+    """Return a name as DuckDB compares it.
+
+    >>> in_lower_case("GRÖSSE")
+    'grÖsse'
+    """
+    return name.translate(_LOWER)
+
+
 def place_of(domain: Domain, name: object, *, folded: bool = False) -> int:
     """Return the place of the attribute of this name; `folded` takes upper and lower case as the same."""
     names = domain.names
     if isinstance(name, str) and name in names:
         return names.index(name)
     if folded and isinstance(name, str):
-        same = [place for place, each in enumerate(names) if each.translate(_LOWER) == name.translate(_LOWER)]
+        same = [place for place, each in enumerate(names) if in_lower_case(each) == in_lower_case(name)]
         if len(same) == 1:
             return same[0]
         if same:

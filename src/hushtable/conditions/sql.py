@@ -13,8 +13,10 @@ from typing import NoReturn
 
 import numpy as np
 
-from hushtable.conditions.expressions import Constant, Moment, Tree, constant, cut, nodes, parsed, truth_of
+from hushtable.conditions.expressions import Constant, Moment, constant, parsed, truth_of
 from hushtable.conditions.formulas import FALSE, TRUE, Formula, Leaf, all_of, any_of
+from hushtable.conditions.guard.expressions import Expression
+from hushtable.conditions.guard.texts import in_one_line
 from hushtable.conditions.naming import place_of
 from hushtable.conditions.ranges import Runs, complement, intersection, run, runs_of, runs_where, union
 from hushtable.conditions.values import bound_of, code_of, codes_of, edge_text
@@ -55,18 +57,18 @@ def formula_of(domain: Domain, text: str) -> Formula:
     raise BadQuery("the condition is nested too deep", "Write it with fewer levels of brackets and NOT.")
 
 
-def _formula(domain: Domain, tree: Tree, *, negated: bool) -> Formula:
+def _formula(domain: Domain, tree: Expression, *, negated: bool) -> Formula:
     """Return where a condition is true, or where it is false.
 
     NOT is handed down to the conditions on one attribute, which know both; so NULL needs no place here.
     """
-    if tree["type"] == "OPERATOR_NOT":
-        return _formula(domain, tree["children"][0], negated=not negated)
-    if tree["class"] == "CONJUNCTION":
-        parts = [_formula(domain, child, negated=negated) for child in tree["children"]]
-        both = (tree["type"] == "CONJUNCTION_AND") is not negated
+    if tree.kind == "OPERATOR_NOT":
+        return _formula(domain, tree.parts[0], negated=not negated)
+    if tree.kind in ("CONJUNCTION_AND", "CONJUNCTION_OR"):
+        parts = [_formula(domain, part, negated=negated) for part in tree.parts]
+        both = (tree.kind == "CONJUNCTION_AND") is not negated
         return all_of(parts, domain) if both else any_of(parts, domain)
-    places = {_place(domain, part) for part in nodes(tree) if part["class"] == "COLUMN_REF"}
+    places = {_place(domain, path) for path in tree.columns}
     if not places:
         return _fixed(tree, negated=negated)
     if len(places) > 1:
@@ -76,11 +78,10 @@ def _formula(domain: Domain, tree: Tree, *, negated: bool) -> Formula:
     return Leaf(place, found.false if negated else found.true)
 
 
-def _place(domain: Domain, column: Tree) -> int:
+def _place(domain: Domain, path: tuple[str, ...]) -> int:
     """Return the attribute that a column names."""
-    path = column["column_names"]
     if len(path) > 1:
-        fact = f"the condition uses {cut('.'.join(path))}, a name with a dot"
+        fact = f"the condition uses {in_one_line('.'.join(path))}, a name with a dot"
         raise BadQuery(fact, "Write the attribute's name alone; put it in double quotes if it holds a dot.")
     return place_of(domain, path[0], folded=True)
 
@@ -92,7 +93,7 @@ def _refuse_two(domain: Domain, places: list[int]) -> NoReturn:
     raise BadQuery(fact, hint)
 
 
-def _fixed(tree: Tree, *, negated: bool) -> Formula:
+def _fixed(tree: Expression, *, negated: bool) -> Formula:
     """Return the formula of a condition without attributes."""
     value = constant(tree)
     if value is not None and not isinstance(value, bool):
@@ -101,36 +102,28 @@ def _fixed(tree: Tree, *, negated: bool) -> Formula:
     return TRUE if value is (not negated) else FALSE
 
 
-def _truth(attribute: Attribute, tree: Tree) -> _Truth:
+def _truth(attribute: Attribute, tree: Expression) -> _Truth:
     """Return where a condition on one attribute holds."""
-    kind = tree["type"]
+    kind, parts = tree.kind, tree.parts
     if kind in _SIGNS:
-        left, right = tree["left"], tree["right"]
-        if _is_column(left) and not _has_column(right):
+        left, right = parts
+        if left.path and not right.columns:
             return _compared(attribute, kind, _SIGNS[kind], constant(right))
-        if _is_column(right) and not _has_column(left):
+        if right.path and not left.columns:
             return _compared(attribute, kind, _MIRRORED[_SIGNS[kind]], constant(left))
     elif kind in ("COMPARE_IN", "COMPARE_NOT_IN"):
-        subject, *others = tree["children"]
-        if _is_column(subject) and not any(map(_has_column, others)):
-            found = _listed(attribute, [constant(other) for other in others])
+        if parts[0].path and not any(part.columns for part in parts[1:]):
+            found = _listed(attribute, [constant(part) for part in parts[1:]])
             return found if kind == "COMPARE_IN" else _Truth(found.false, found.true)
     elif kind == "COMPARE_BETWEEN":
-        if _is_column(tree["input"]) and not _has_column(tree["lower"]) and not _has_column(tree["upper"]):
-            return _between(attribute, constant(tree["lower"]), constant(tree["upper"]))
-    elif kind in ("OPERATOR_IS_NULL", "OPERATOR_IS_NOT_NULL") and _is_column(tree["children"][0]):
+        subject, low, high = parts
+        if subject.path and not low.columns and not high.columns:
+            return _between(attribute, constant(low), constant(high))
+    elif kind in ("OPERATOR_IS_NULL", "OPERATOR_IS_NOT_NULL") and parts[0].path:
         everything = run(0, attribute.size)
         found = _Truth(_NO_CODES, everything)
         return found if kind == "OPERATOR_IS_NULL" else _Truth(everything, _NO_CODES)
     return _evaluated(attribute, tree)
-
-
-def _is_column(tree: Tree) -> bool:
-    return bool(tree["class"] == "COLUMN_REF")
-
-
-def _has_column(tree: Tree) -> bool:
-    return any(map(_is_column, nodes(tree)))
 
 
 def _certain(attribute: Attribute, true: Runs) -> _Truth:
@@ -212,7 +205,7 @@ def _between(attribute: Attribute, low: Constant, high: Constant) -> _Truth:
     return _Truth(intersection([above.true, below.true], attribute.size), union([above.false, below.false]))
 
 
-def _evaluated(attribute: Attribute, tree: Tree) -> _Truth:
+def _evaluated(attribute: Attribute, tree: Expression) -> _Truth:
     """Return where any other expression holds, by evaluating it on all values."""
     values = attribute.values
     if isinstance(values, Bins | Edges):

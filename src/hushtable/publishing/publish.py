@@ -23,8 +23,9 @@ from hushtable.answers.release import Release, open_release
 from hushtable.domain.domain import Domain
 from hushtable.domain.measure import Measure, Unit
 from hushtable.domain.units import unit_name
-from hushtable.engines.counting import Counted, counted_rows, is_on_spark
-from hushtable.engines.inputs import inputs_of
+from hushtable.engines.counting import counted_rows
+from hushtable.engines.registry import engine_of, inputs_of
+from hushtable.engines.sliced.counting import Counted, CountRequest
 from hushtable.engines.sliced.engine import quiet
 from hushtable.engines.sliced.keying import Tally
 from hushtable.errors import (
@@ -205,8 +206,8 @@ def publish_chosen(
         check_covered(structure)
     for each in (chosen, *chosen.parts):
         structure.check_method(each.method, measure)
-    on_spark = is_on_spark(data)
-    if on_spark:
+    engine = engine_of(data)
+    if engine.distributed:
         check_on_spark(structure)
     _, per_cell = structure.sizes(domain)
     entropy = KeyStream()
@@ -244,17 +245,21 @@ def publish_chosen(
     # 2. Count. A mistake in the data shows here, before anything is spent.
     with counted_rows(
         data,
-        domain=domain,
-        measure=measure,
-        where=where,
-        query=query,
-        rows_are_units=rows_are_units,
-        memory=memory,
-        threads=threads,
-        entropy=entropy,
-        nodes=terms.nodes,
-        drawn=0.0 if terms.parts else expected_empty(terms.method, cells=terms.units_total, rate=terms.rate),
-        progress=progress,
+        CountRequest(
+            domain=domain,
+            measure=measure,
+            where=where,
+            query=query,
+            rows_are_units=rows_are_units,
+            memory=memory,
+            threads=threads,
+            entropy=entropy,
+            nodes=terms.nodes,
+            drawn=0.0
+            if terms.parts
+            else expected_empty(terms.method, cells=terms.units_total, rate=terms.rate),
+            progress=progress,
+        ),
     ) as counted:
         # 3. Charge, once and for good: what follows is drawn.
         what = in_one_line(output, domain.title, chosen.method)
@@ -274,7 +279,7 @@ def publish_chosen(
         counts=rows.counts,
         weights=rows.weights,
         overwrite=overwrite,
-        rows_in_a_file=ROWS_IN_A_FILE if on_spark else None,
+        rows_in_a_file=ROWS_IN_A_FILE if engine.distributed else None,
         kept=kept,
     )
     payment.finish(digest)

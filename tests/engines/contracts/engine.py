@@ -11,8 +11,9 @@ import pytest
 
 import hushtable as ht
 from hushtable.domain.measure import Measure
-from hushtable.engines.counting import Counted, counted_rows
+from hushtable.engines.counting import counted_rows
 from hushtable.engines.sliced import runs
+from hushtable.engines.sliced.counting import Counted, CountRequest
 from hushtable.noise import BitSource
 from hushtable.table.slices import Slices
 from tests.engines.reference import Counts, counts_of
@@ -84,7 +85,9 @@ def counted_with(
 ) -> Iterator[Counted]:
     """Count with bits that can be drawn again."""
     measure = Measure(unit=unit, sum_column=sum_column, clamp=clamp)
-    with counted_rows(data, domain=domain, measure=measure, entropy=entropy, **settings) as counted:
+    with counted_rows(
+        data, CountRequest(domain=domain, measure=measure, entropy=entropy, **settings)
+    ) as counted:
         yield counted
 
 

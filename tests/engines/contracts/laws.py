@@ -17,7 +17,7 @@ import pytest
 from numpy.typing import NDArray
 
 import hushtable as ht
-from hushtable.engines.counting import Counted
+from hushtable.engines.sliced.counting import Counted
 from hushtable.laws.acceptance import Acceptance
 from hushtable.laws.integers import TwoSidedGeometric
 from hushtable.methods.settings import Method

@@ -18,11 +18,12 @@ from unittest.mock import patch
 import duckdb
 
 import hushtable as ht
+from hushtable.conditions.guard import functions as guarded
 from hushtable.domain.measure import Measure
 from hushtable.engines.counting import counted_rows
-from hushtable.engines.local import rows as opening
-from hushtable.engines.local import statements
 from hushtable.engines.sliced import engine as engines
+from hushtable.engines.sliced import rows as opening
+from hushtable.engines.sliced.counting import CountRequest
 from hushtable.engines.sliced.spills import spill_folder
 from hushtable.errors import HushtableError, InternalError
 from hushtable.noise import Replay
@@ -85,14 +86,16 @@ def door(data: Any, world: World, *, salt: int) -> Counts:
     domain = ht.Domain(attributes=world.attributes)
     with counted_rows(
         data,
-        domain=domain,
-        measure=measure,
-        where=world.where,
-        query=world.query,
-        rows_are_units=world.rows_are_units,
-        memory="256MiB",
-        threads=2 if world.fresh else 1,
-        entropy=Replay(salt),
+        CountRequest(
+            domain=domain,
+            measure=measure,
+            where=world.where,
+            query=world.query,
+            rows_are_units=world.rows_are_units,
+            memory="256MiB",
+            threads=2 if world.fresh else 1,
+            entropy=Replay(salt),
+        ),
     ) as counted:
         return counts_of(counted.table())
 
@@ -111,7 +114,7 @@ def one_instance() -> Iterator[None]:
 
     A connection has its own views, settings and registered objects. `World.fresh` is as in real use.
     """
-    real, real_spills, listed = engines.connect, spill_folder, statements._functions
+    real, real_spills, listed = engines.connect, spill_folder, guarded.functions_of
     known: dict[str, set[tuple[str, str]]] = {}
     shared: list[duckdb.DuckDBPyConnection] = []
 
@@ -144,7 +147,7 @@ def one_instance() -> Iterator[None]:
         with (
             patch.object(opening, "connect", connect),
             patch.object(opening, "spill_folder", spills),
-            patch.object(statements, "_functions", functions),
+            patch.object(guarded, "functions_of", functions),
         ):
             yield
     finally:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from hushtable.engines.local.files import said
 from hushtable.engines.sliced.naming import by_folded, folded
+from hushtable.engines.sliced.paths import said
 from hushtable.engines.sliced.reading import form_of, type_text
 from hushtable.errors import BadData, shown
 

@@ -12,23 +12,24 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hushtable.domain.attributes import Attribute, Integers, Rule
 from hushtable.domain.domain import Domain
 from hushtable.domain.measure import Measure, Unit
-from hushtable.engines.counting import default_memory
-from hushtable.engines.inputs import check_categories
 from hushtable.engines.local.databases import SQLiteFile, only_table
-from hushtable.engines.local.delimited import Unread
+from hushtable.engines.local.engine import LOCAL
 from hushtable.engines.local.files import files_of, format_of, is_duckdb, is_sqlite
 from hushtable.engines.local.json_lines import LineRows, keys_of
-from hushtable.engines.local.rows import Rows, opened_rows
+from hushtable.engines.local.rows import opened_rows
 from hushtable.engines.sliced.coding import amount_problem, code_sql, coding
-from hushtable.engines.sliced.engine import LEAST_MEMORY, as_bytes, connect, fetched
+from hushtable.engines.sliced.engine import LEAST_MEMORY, as_bytes, connect, default_memory, fetched
 from hushtable.engines.sliced.naming import folded, found
+from hushtable.engines.sliced.paths import check_categories
 from hushtable.engines.sliced.quoting import name_sql
 from hushtable.engines.sliced.reading import read_sql, type_text, unit_sql
+from hushtable.engines.sliced.rows import OpenedRows, Unread
 from hushtable.engines.sliced.spills import spill_folder
 from hushtable.errors import BadData, shown
 
@@ -159,7 +160,7 @@ def check_rows(
     (Report(1 attributes, rows=<private>), True, 3, 1)
     """
     measure = measure or Measure()
-    check_categories(domain, data)
+    check_categories(domain, partial(LOCAL.inputs, data))
     with opened_rows(
         data,
         names=[*(attribute.column for attribute in domain.attributes), *measure.readers],
@@ -278,7 +279,7 @@ class _Counted(NamedTuple):
     kept: int
 
 
-def _counted(rows: Rows, looks: Sequence[Look], unit: UnitLook | None) -> _Counted:
+def _counted(rows: OpenedRows, looks: Sequence[Look], unit: UnitLook | None) -> _Counted:
     """Count the fates of all rows at the columns that fit, in one query."""
     fitting = [look for look in looks if look.problem is None]
     # Which rows of a unit are beyond its bound depends on those that are dropped: all columns must fit.

@@ -13,12 +13,21 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hushtable.engines.local.files import said
-from hushtable.engines.local.records import DamagedFile, Format, Limits, Piece, Reader, Record, blocks, opened
+from hushtable.engines.local.records import (
+    DamagedFile,
+    Limits,
+    Reader,
+    TextFormat,
+    TextPiece,
+    TextRecord,
+    blocks,
+    opened,
+)
 from hushtable.engines.sliced.naming import folded
+from hushtable.engines.sliced.paths import said
+from hushtable.engines.sliced.rows import Unread
 from hushtable.errors import BadData
 
 if TYPE_CHECKING:
@@ -27,36 +36,12 @@ if TYPE_CHECKING:
 _MARK = b"\xef\xbb\xbf"  # of byte order
 
 
-@dataclass(slots=True)
-class Unread:
-    """How many records could not be read, and why. Private.
-
-    `fields`: too many or too few of them; `keys`: not one JSON object, or a used key twice in it.
-    """
-
-    quotes: int = 0
-    fields: int = 0
-    keys: int = 0
-    too_long: int = 0
-    not_text: int = 0
-
-    def add(self, other: Unread) -> None:
-        """Add the numbers of another part."""
-        for name in self.__slots__:
-            setattr(self, name, getattr(self, name) + getattr(other, name))
-
-    @property
-    def records(self) -> int:
-        """All records that were dropped."""
-        return sum(getattr(self, name) for name in self.__slots__)
-
-
 class Header(NamedTuple):
     """The first line of a file: the names in it, how long it is, and how it is written."""
 
     names: tuple[str, ...]
     length: int
-    form: Format
+    form: TextFormat
 
 
 def read_header(file: str, delimiter: str, limits: Limits | None = None) -> Header:
@@ -97,14 +82,14 @@ class _First(NamedTuple):
     """The bytes before the first record, how lines end, and the record itself."""
 
     mark: int
-    form: Format
-    record: Record
+    form: TextFormat
+    record: TextRecord
 
 
 def _first(text: bytes, delimiter: str, limits: Limits, *, final: bool) -> _First:
     """Return the first record of a file: how it ends is how all lines of the file end."""
     mark = len(_MARK) if text.startswith(_MARK) else 0
-    form, text = Format(delimiter.encode()), text[mark:]
+    form, text = TextFormat(delimiter.encode()), text[mark:]
     # Fields up to the first line end outside quotes; CRs that end the text may have an LF behind them.
     stop = re.escape(form.delimiter)
     one = rb'(?:"(?:[^"]++|"")*+"|(?!"))[^%s\r\n]*+' % stop
@@ -115,7 +100,7 @@ def _first(text: bytes, delimiter: str, limits: Limits, *, final: bool) -> _Firs
         elif found.end() < len(text) or final:
             form = form._replace(end=b"\r")
         else:
-            return _First(mark, form, Record(None, -1))
+            return _First(mark, form, TextRecord(None, -1))
     return _First(mark, form, Reader(form, limits).record(text, 0, final=final))
 
 
@@ -186,7 +171,7 @@ class TextRows:
                 pool.shutdown(wait=True, cancel_futures=True)
         self.tally = tally
 
-    def _pieces(self) -> Iterator[tuple[_Parser, Piece]]:
+    def _pieces(self) -> Iterator[tuple[_Parser, TextPiece]]:
         """Yield all records, with what parses them."""
         for file, header in self._files.items():
             parser = _Parser(header, self._read, self.schema, self._constants.get(file, {}), self._limits)
@@ -213,7 +198,7 @@ class _Parser:
         beside = {folded(name): value for name, value in constants.items()}
         self._constants = [beside.get(name) for name in names]
 
-    def parsed(self, piece: Piece) -> tuple[pa.RecordBatch, Unread]:
+    def parsed(self, piece: TextPiece) -> tuple[pa.RecordBatch, Unread]:
         """Return the rows of a piece, and how many records could not be read."""
         import pyarrow as pa
 
@@ -274,7 +259,7 @@ class _Parser:
         columns = {place: _text(_one_chunk(table.column(str(place)))) for place in used}
         return self._batch(columns, table.num_rows), tally
 
-    def _slowly(self, records: Iterable[Record]) -> tuple[pa.RecordBatch, Unread]:
+    def _slowly(self, records: Iterable[TextRecord]) -> tuple[pa.RecordBatch, Unread]:
         """Return the rows of records, taken one by one."""
         import pyarrow as pa
 

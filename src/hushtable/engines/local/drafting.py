@@ -23,14 +23,14 @@ from typing import Any, NamedTuple
 
 from hushtable.domain.attributes import Attribute, Bins, Categories, Integers, Kind, Times
 from hushtable.domain.kinds import plain
-from hushtable.engines.counting import default_memory
 from hushtable.engines.local.checking import names_in
 from hushtable.engines.local.databases import SQLiteFile, only_table
 from hushtable.engines.local.files import is_sqlite
-from hushtable.engines.local.rows import Rows, opened_rows
-from hushtable.engines.sliced.engine import as_bytes, fetched
+from hushtable.engines.local.rows import opened_rows
+from hushtable.engines.sliced.engine import as_bytes, default_memory, fetched
 from hushtable.engines.sliced.quoting import name_sql, text_sql
 from hushtable.engines.sliced.reading import Form, form_of, missing_sql, read_sql
+from hushtable.engines.sliced.rows import OpenedRows
 from hushtable.errors import BadData, BadDomain, InternalError
 
 MOST_CATEGORIES = 1_000
@@ -162,7 +162,7 @@ def draft_domain(
     return "\n".join([_HEAD, *entries])
 
 
-def _kept(rows: Rows, limit: int | None) -> Rows:
+def _kept(rows: OpenedRows, limit: int | None) -> OpenedRows:
     """Return rows that can be read twice, and are the same each time."""
     if rows.rereadable and limit is None:
         return rows
@@ -173,7 +173,7 @@ def _kept(rows: Rows, limit: int | None) -> Rows:
     return rows._replace(sql=f"SELECT * FROM {name}")
 
 
-def _looked_at(rows: Rows) -> list[_Column]:
+def _looked_at(rows: OpenedRows) -> list[_Column]:
     """Return what one pass over the rows tells of each column."""
     asked: list[tuple[str, str, str]] = []
     for name, sql_type in rows.columns.items():
@@ -235,7 +235,7 @@ def _may_be_categories(column: _Column) -> bool:
     )
 
 
-def _categories(rows: Rows, columns: Sequence[_Column]) -> dict[str, list[str]]:
+def _categories(rows: OpenedRows, columns: Sequence[_Column]) -> dict[str, list[str]]:
     """Return the sorted values of some columns, from one more pass, without those that have too many."""
     if not columns:
         return {}

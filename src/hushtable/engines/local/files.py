@@ -8,14 +8,13 @@ a folder such as `person=...`, which is one of its rows' values.
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Iterable
 from glob import escape, glob, has_magic
 from pathlib import Path
 from typing import Any
 
-from hushtable.engines.local.versions import check_local_versions
+from hushtable.engines.sliced.paths import said
 from hushtable.engines.sliced.quoting import text_sql
+from hushtable.engines.sliced.versions import check_local_versions
 from hushtable.errors import BadData
 
 _PACKED = (".gz", ".zst")
@@ -59,15 +58,6 @@ def _magic(data: Any) -> bytes:
         return b""
 
 
-def said(file: str) -> str:
-    """Return the path of a file for a message.
-
-    >>> said("trips/person=Jane Roe/part-0.csv")
-    "'trips/person=.../part-0.csv'"
-    """
-    return repr(re.sub(r"=[^/]*(?=/)", "=...", file))
-
-
 def files_sql(files: list[str]) -> str:
     """Return files as a list in SQL; DuckDB would take the brackets of a name for a pattern."""
     return "[" + ", ".join(text_sql(escape(file)) for file in files) + "]"
@@ -93,21 +83,6 @@ def files_of(path: str) -> list[str]:
     for file in found:
         _check_access(file)
     return found
-
-
-def check_once(files: Iterable[str]) -> None:
-    """Raise if two names are of one file: each of its rows would count twice.
-
-    They are compared by device and inode, which links and mounts of one disk have in common.
-    """
-    seen: set[object] = set()
-    for file in files:
-        found = os.stat(file)
-        same = {os.path.realpath(file), (found.st_dev, found.st_ino) if found.st_ino else file}
-        if not seen.isdisjoint(same):
-            hint = "Give each file once. A link, or a second path to it, is the same file."
-            raise BadData(f"the file {said(file)} is given twice", hint)
-        seen |= same
 
 
 def format_of(file: str) -> str:

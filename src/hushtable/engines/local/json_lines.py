@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hushtable.engines.local.delimited import Unread
-from hushtable.engines.local.files import said
-from hushtable.engines.local.records import Format, Limits, Reader, blocks, opened
+from hushtable.engines.local.records import Limits, Reader, TextFormat, blocks, opened
 from hushtable.engines.sliced.engine import fetched, quiet
 from hushtable.engines.sliced.naming import folded
+from hushtable.engines.sliced.paths import said
 from hushtable.engines.sliced.quoting import name_sql, text_sql
+from hushtable.engines.sliced.rows import Unread
 from hushtable.errors import BadData
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class LineRows:
         """Yield all lines that are text and not too long, and keep the tally of the others."""
         import pyarrow as pa
 
-        tally, reader = Unread(), Reader(Format(), self._limits)
+        tally, reader = Unread(), Reader(TextFormat(), self._limits)
         for file, mark in self._marks.items():
             values = self._constants.get(file, {})
             with closing(opened(file)) as stream:

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from urllib.parse import unquote
 
-from hushtable.engines.local.files import said
 from hushtable.engines.sliced.naming import check_distinct, folded
+from hushtable.engines.sliced.paths import said
 from hushtable.errors import BadData, shown
 
 _NOTHING = "__HIVE_DEFAULT_PARTITION__"

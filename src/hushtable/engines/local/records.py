@@ -37,7 +37,7 @@ BLOCK = 1 << 22  # bytes that are read at a time; no more than `LONGEST`
 _QUOTE, _LF, _CR = 34, 10, 13
 
 
-class Format(NamedTuple):
+class TextFormat(NamedTuple):
     """How records are written: the delimiter, empty where lines are not cut into fields, and line ends.
 
     `end` is LF, or CR where the first line ends so. `returns` CRs before an LF belong to the line end, as
@@ -56,7 +56,7 @@ class Limits(NamedTuple):
     block: int = BLOCK
 
 
-class Record(NamedTuple):
+class TextRecord(NamedTuple):
     """One record of a text: its fields, or None where its quotes are wrong, and where it ends.
 
     `end` is -1 where the text ends, or gets too long, before that is decided.
@@ -66,14 +66,14 @@ class Record(NamedTuple):
     end: int
 
 
-class Piece(NamedTuple):
+class TextPiece(NamedTuple):
     """A text that holds whole records, or nothing but the fact that there was one that is too long.
 
     `records` is None where any reader of RFC 4180 finds the same ones.
     """
 
     text: bytes
-    records: list[Record] | None = None
+    records: list[TextRecord] | None = None
     too_long: bool = False
 
 
@@ -114,14 +114,14 @@ def blocks(stream: Any, size: int) -> Iterator[bytes]:
 class Reader:
     """Cuts text of one format into records."""
 
-    def __init__(self, form: Format, limits: Limits | None = None) -> None:
+    def __init__(self, form: TextFormat, limits: Limits | None = None) -> None:
         self.form, self.limits = form, limits or Limits()
         delimiter, end, returns = re.escape(form.delimiter), re.escape(form.end), form.returns
         self._quoted = re.compile(rb'"((?:[^"]++|"")*+)"')
         self._behind = re.compile(rb"(%s)|(\r{0,%d}%s)|\r{0,%d}\Z" % (delimiter, returns, end, returns))
         self._stops = re.compile(rb"[%s%s]" % (delimiter, end))
 
-    def pieces(self, stream: Any, *, skip: int = 0) -> Iterator[Piece]:
+    def pieces(self, stream: Any, *, skip: int = 0) -> Iterator[TextPiece]:
         """Yield all records of a stream behind its first `skip` bytes, in order."""
         text, tail = b"", None
         for block in blocks(stream, self.limits.block):
@@ -151,7 +151,7 @@ class Reader:
             end = _Tail(self).end_in(text) if piece.too_long else len(piece.text)
             text = b"" if end < 0 else text[end:]
 
-    def records(self, text: bytes) -> Iterator[Record]:
+    def records(self, text: bytes) -> Iterator[TextRecord]:
         """Yield the records of a text that holds whole ones."""
         place = 0
         while place < len(text):
@@ -159,15 +159,15 @@ class Reader:
             yield record
             place = record.end
 
-    def record(self, text: bytes, start: int, *, final: bool) -> Record:
+    def record(self, text: bytes, start: int, *, final: bool) -> TextRecord:
         """Return the record that starts at `start`; `final` says that nothing comes behind the text."""
         form = self.form
         end = text.find(form.end, start)
         line = text[start:] if end < 0 else text[start:end]
         if not form.delimiter or _QUOTE not in line:
             if end < 0 and not final:
-                return Record(None, -1)
-            return self._short(start, Record(self._fields(line), len(text) if end < 0 else end + 1))
+                return TextRecord(None, -1)
+            return self._short(start, TextRecord(self._fields(line), len(text) if end < 0 else end + 1))
         # Looked at are only as many bytes as a record may have, so that blocks make no difference.
         stop = min(len(text), start + self.limits.longest)
         final = final and stop == len(text)
@@ -179,30 +179,30 @@ class Reader:
                 behind = None if closed is None else self._behind.match(text, closed.end(), stop)
                 at_stop = closed is None or (behind is not None and behind.lastindex is None)
                 if at_stop and not final:
-                    return Record(None, -1)
+                    return TextRecord(None, -1)
                 if closed is None or behind is None:
                     end = text.find(form.end, place, stop)
                     if end < 0 and not final:
-                        return Record(None, -1)
-                    return Record(None, len(text) if end < 0 else end + 1)
+                        return TextRecord(None, -1)
+                    return TextRecord(None, len(text) if end < 0 else end + 1)
                 fields.append(closed[1].replace(b'""', b'"'))
                 place = behind.end()
                 if behind.lastindex != 1:
-                    return Record(fields, place)
+                    return TextRecord(fields, place)
             else:
                 found = self._stops.search(text, place, stop)
                 if found is None and not final:
-                    return Record(None, -1)
+                    return TextRecord(None, -1)
                 end = stop if found is None else found.start()
                 if found is None or found[0] == form.end:
                     fields.append(self._without_returns(text[place:end]))
-                    return Record(fields, stop if found is None else found.end())
+                    return TextRecord(fields, stop if found is None else found.end())
                 fields.append(text[place:end])
                 place = found.end()
 
-    def _short(self, start: int, record: Record) -> Record:
+    def _short(self, start: int, record: TextRecord) -> TextRecord:
         """Return a record, undecided if it is too long."""
-        return record if record.end - start <= self.limits.longest else Record(None, -1)
+        return record if record.end - start <= self.limits.longest else TextRecord(None, -1)
 
     def _without_returns(self, line: bytes) -> bytes:
         """Return a line, or its last field, without the CRs that belong to its end."""
@@ -215,16 +215,16 @@ class Reader:
         line = self._without_returns(line)
         return line.split(self.form.delimiter) if self.form.delimiter else [line]
 
-    def _whole(self, text: bytes, *, final: bool) -> Piece | None:
+    def _whole(self, text: bytes, *, final: bool) -> TextPiece | None:
         """Return the records that end within a text, or that its first one is too long; None for none."""
         longest = self.limits.longest
         # Blocks are not longer than a record may be: of several that end in a text, only the first can be.
         if len(text) > longest and self.record(text, 0, final=final).end < 0:
-            return Piece(b"", too_long=True)
+            return TextPiece(b"", too_long=True)
         cut = self._regular(text, final=final)
         if cut is not None:
-            return Piece(text[:cut]) if cut else None
-        found: list[Record] = []
+            return TextPiece(text[:cut]) if cut else None
+        found: list[TextRecord] = []
         place = 0
         while place < len(text):
             record = self.record(text, place, final=final)
@@ -232,7 +232,7 @@ class Reader:
                 break
             found.append(record)
             place = record.end
-        return Piece(text[:place], found) if found else None
+        return TextPiece(text[:place], found) if found else None
 
     def _regular(self, text: bytes, *, final: bool) -> int | None:
         """Return where the last whole record ends, or None where it takes a closer look to tell.

@@ -9,25 +9,30 @@ together only if they agree on the columns that are used.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hushtable.engines.local.agreeing import check_agreement
-from hushtable.engines.local.arrow import arrow_files, arrow_object
-from hushtable.engines.local.delimited import TextRows, Unread, read_header
-from hushtable.engines.local.files import check_once, files_of, files_sql, format_of, said
+from hushtable.engines.local.arrow_files import arrow_files
+from hushtable.engines.local.delimited import TextRows, read_header
+from hushtable.engines.local.files import files_of, files_sql, format_of
 from hushtable.engines.local.json_lines import LineRows, lines_sql, unreadable_lines
 from hushtable.engines.local.partitions import check_folders, folder_columns
+from hushtable.engines.sliced.arrow import arrow_object
 from hushtable.engines.sliced.engine import quiet
 from hushtable.engines.sliced.naming import check_distinct, folded
+from hushtable.engines.sliced.paths import check_once, said
 from hushtable.engines.sliced.quoting import name_sql
+from hushtable.engines.sliced.rows import Unread
 from hushtable.errors import BadData
 
 if TYPE_CHECKING:
     import duckdb
 
 _CSV_ROOM = 48 << 20  # what a thread that reads CSV may take
-TABLE = "data"  # what a query calls the rows of files and of Python objects
+# Of times in Parquet: moments in milliseconds, and all times of day, which may lie beyond it.
+_CONVERTED = re.compile(r"MILLIS=M|TIMESTAMP_MILLIS|TimeType|TIME_M")
 
 
 class Source(NamedTuple):
@@ -99,29 +104,31 @@ def _parquet(
 ) -> Source:
     """Return the rows of Parquet files."""
     columns: dict[str, list[tuple[str, str]]] = {}
-    long_steps: dict[str, str] = {}  # columns of times that DuckDB converts, and stops where it cannot
+    converted: dict[str, str] = {}  # columns with times that DuckDB converts, and stops where it cannot
     below = 0  # nodes of the tree that are still to come below a column
-    for file, name, children, sql_type, unit in _parquet_nodes(list(dict.fromkeys(files)), connection):
+    for file, name, children, sql_type, kind in _parquet_nodes(list(dict.fromkeys(files)), connection):
         if file not in columns:
             columns[file], below = [], 0  # the root
-        elif below:
+            continue
+        if below:
             below += (children or 0) - 1
         else:
             columns[file].append((name, sql_type))
             below = children or 0
-            if "MILLIS=M" in (unit or ""):
-                long_steps.setdefault(folded(name), name)
+        if _CONVERTED.search(kind):
+            column = columns[file][-1][0]  # on whatever level below it they are
+            converted.setdefault(folded(column), column)
     for file, found in columns.items():
         check_distinct((name for name, _ in found), f"{said(file)} has")
     types = {file: dict(found) for file, found in columns.items()}
     equal = check_agreement(types, names)
     folders = check_folders(files, types)
-    if not long_steps.keys().isdisjoint(map(folded, names)):
+    if not converted.keys().isdisjoint(map(folded, names)):
         constants = {file: folder_columns(file, names) for file in files}
         return Source(
             arrow_files(files, connection, names, whole=whole, constants=constants), rereadable=False
         )
-    left_out = f" EXCLUDE ({', '.join(map(name_sql, long_steps.values()))})" if long_steps else ""
+    left_out = f" EXCLUDE ({', '.join(map(name_sql, converted.values()))})" if converted else ""
     return Source(
         f"SELECT *{left_out} FROM read_parquet({files_sql(files)}, union_by_name = {str(not equal).lower()}, "
         f"hive_partitioning = {str(folders).lower()}, hive_types_autocast = false)"
@@ -129,11 +136,15 @@ def _parquet(
 
 
 def _parquet_nodes(files: list[str], connection: duckdb.DuckDBPyConnection) -> list[Any]:
-    """Return the nodes of the schemas of all files: file, name, number of children, type, logical type."""
+    """Return the nodes of the schemas of all files: file, name, number of children, type, kind in Parquet.
+
+    Old files tell the kind by their `converted_type` alone.
+    """
 
     def nodes(these: list[str]) -> list[Any]:
         ordered = f"parquet_schema({files_sql(these)}) ORDER BY file_name, column_id"
-        sql = f"SELECT file_name, name, num_children, duckdb_type, logical_type FROM {ordered}"
+        kind = "concat_ws(' ', logical_type, converted_type)"
+        sql = f"SELECT file_name, name, num_children, duckdb_type, {kind} FROM {ordered}"
         return quiet(lambda: connection.sql(sql).fetchall())
 
     try:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class Place(NamedTuple):
+class CodePlace(NamedTuple):
     """Where a value `r<i>`, once read, lies among the declared ones."""
 
     below: str  # conditions that it lies outside, below and above
@@ -53,7 +53,7 @@ class Coding(NamedTuple):
     """
 
     sql: str
-    places: tuple[Place, ...]
+    places: tuple[CodePlace, ...]
     tables: Mapping[str, pa.Table]
 
 
@@ -103,7 +103,7 @@ def coding(
     return Coding(sql, tuple(places), tables)
 
 
-def code_sql(attribute: Attribute, number: int, place: Place) -> str:
+def code_sql(attribute: Attribute, number: int, place: CodePlace) -> str:
     """Return the code of an attribute by its rules, NULL where the row is dropped or breaks a rule."""
     below, above = attribute.outside_code, attribute.outside_code
     if attribute.outside == "clamp":
@@ -155,15 +155,15 @@ def _breaking(domain: Domain) -> list[tuple[Attribute, str, str]]:
     return rules
 
 
-def _place(attribute: Attribute, number: int) -> Place:
+def _place(attribute: Attribute, number: int) -> CodePlace:
     """Return where the value that was read for an attribute lies."""
     values, read = attribute.values, f"r{number}"
     if isinstance(values, Integers):
-        return Place(f"{read} < {values.low}", f"{read} > {values.high}", f"{read} - ({values.low})")
+        return CodePlace(f"{read} < {values.low}", f"{read} > {values.high}", f"{read} - ({values.low})")
     if isinstance(values, Categories):
-        return Place(f"code{number} IS NULL", "FALSE", f"code{number}")
+        return CodePlace(f"code{number} IS NULL", "FALSE", f"code{number}")
     if isinstance(values, Edges):
-        return Place(f"code{number} < 0", f"code{number} >= {values.size}", f"code{number}")
+        return CodePlace(f"code{number} < 0", f"code{number} >= {values.size}", f"code{number}")
     if isinstance(values, Times):
         return _time_place(values, read)
     first, width, shared = values.grid
@@ -171,7 +171,7 @@ def _place(attribute: Attribute, number: int) -> Place:
     if shared == 1:
         # Whole edges: floor of the value finds the bin, exactly, be it whole or a float.
         code = f"(CAST(floor({read}) AS BIGINT) - ({first})) // {width}"
-        return Place(f"{read} < {first}", f"{read} >= {last}", code)
+        return CodePlace(f"{read} < {first}", f"{read} >= {last}", code)
     # A guess in floats, then a step down or up by comparing with the nearest float of the edges beside it.
     guess = f"CAST(floor(({read} * {shared} - ({first})) / {width}) AS BIGINT)"
 
@@ -182,18 +182,18 @@ def _place(attribute: Attribute, number: int) -> Place:
     code = (
         f"{guess} - CAST({read} < {edge(guess)} AS BIGINT) + CAST({read} >= {edge(f'{guess} + 1')} AS BIGINT)"
     )
-    return Place(f"{read} < {edge('0')}", f"{read} >= {edge(str(values.size))}", code)
+    return CodePlace(f"{read} < {edge('0')}", f"{read} >= {edge(str(values.size))}", code)
 
 
-def _time_place(values: Times, read: str) -> Place:
+def _time_place(values: Times, read: str) -> CodePlace:
     """Return where a wall-clock time lies."""
     below = f"{read} < TIMESTAMP '{values.start.isoformat(sep=' ')}'"
     above = f"{read} >= TIMESTAMP '{values.stop.isoformat(sep=' ')}'"
     if values.unit == "month":
         first = values.start.year * 12 + values.start.month
-        return Place(below, above, f"(year({read}) * 12 + month({read}) - {first}) // {values.every}")
+        return CodePlace(below, above, f"(year({read}) * 12 + month({read}) - {first}) // {values.every}")
     start = f"epoch_us(TIMESTAMP '{values.start.isoformat(sep=' ')}')"
-    return Place(below, above, f"(epoch_us({read}) - {start}) // {values.every * 1_000_000}")
+    return CodePlace(below, above, f"(epoch_us({read}) - {start}) // {values.every * 1_000_000}")
 
 
 def _search_sql(sql: str, place: int, edges: int) -> str:

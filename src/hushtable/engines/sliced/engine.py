@@ -5,6 +5,7 @@ Promise: whatever DuckDB, Arrow or SQLite say is replaced, not chained: they quo
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
@@ -48,6 +49,11 @@ def as_bytes(memory: int | str) -> int:
         hint = "Python, NumPy and DuckDB alone take half of that."
         raise BadNumber(name="memory", value=memory, allowed="must be at least 256MiB", hint=hint)
     return size
+
+
+def default_memory() -> int:
+    """Return half of the machine's memory."""
+    return max(LEAST_MEMORY, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2)
 
 
 def connect(*, memory: int, threads: int, folder: Path) -> duckdb.DuckDBPyConnection:

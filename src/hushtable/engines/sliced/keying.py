@@ -14,13 +14,13 @@ import numpy as np
 from hushtable.domain.columns import as_numbers
 from hushtable.domain.domain import Domain
 from hushtable.domain.measure import Measure, Unit
-from hushtable.engines.local.rows import Rows as Opened
 from hushtable.engines.sliced.coding import broken_rules, coding, keys_sql
 from hushtable.engines.sliced.engine import fetched, quiet_rows
 from hushtable.engines.sliced.naming import found
 from hushtable.engines.sliced.quoting import name_sql
 from hushtable.engines.sliced.reading import form_of
-from hushtable.engines.sliced.runs import Rows
+from hushtable.engines.sliced.rows import OpenedRows
+from hushtable.engines.sliced.runs import KeyRows
 from hushtable.errors import BadRows
 from hushtable.noise import BitSource
 
@@ -89,7 +89,7 @@ def drawn_salt(entropy: BitSource) -> str:
     return entropy.words(2).tobytes().hex()
 
 
-def keyed_rows(rows: Opened, domain: Domain, measure: Measure) -> Keyed:
+def keyed_rows(rows: OpenedRows, domain: Domain, measure: Measure) -> Keyed:
     """Return the keys of all rows, with the column `unit` beside them where the measure has one.
 
     Where most rows repeat others, equal ones are taken together first: as they come, or else by their keys.
@@ -166,9 +166,9 @@ class KeyReader:
         """Return how many rows a batch stands for."""
         return int(as_numbers(batch.column("amount")).sum()) if self._grouped else batch.num_rows
 
-    def rows(self, batch: pa.RecordBatch) -> Rows:
+    def rows(self, batch: pa.RecordBatch) -> KeyRows:
         """Return the keys and amounts of a batch."""
         words = [as_numbers(batch.column(word)).view(np.uint64) for word in range(self._words)]
         keys = words[0][np.newaxis] if self._words == 1 else np.stack(words)
         weighted = "amount" in batch.schema.names
-        return Rows(keys, as_numbers(batch.column("amount")) if weighted else None)
+        return KeyRows(keys, as_numbers(batch.column("amount")) if weighted else None)

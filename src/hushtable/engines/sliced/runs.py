@@ -34,7 +34,7 @@ _In = TypeVar("_In")
 _Out = TypeVar("_Out")
 
 
-class Rows(NamedTuple):
+class KeyRows(NamedTuple):
     """Keys of rows, and the amount each adds, or None where each counts 1."""
 
     keys: Keys
@@ -46,11 +46,11 @@ class Run(NamedTuple):
 
     size: int
     sample: NDArray[np.uint64]
-    rows: Callable[[int, int], Rows]
+    rows: Callable[[int, int], KeyRows]
 
 
 def counted_slices(
-    batches: Iterable[Rows],
+    batches: Iterable[KeyRows],
     space: KeySpace,
     *,
     folder: Path,
@@ -84,22 +84,22 @@ def counted_slices(
         return slices
 
 
-def sorted_rows(rows: Rows) -> Rows:
+def sorted_rows(rows: KeyRows) -> KeyRows:
     """Return a batch in ascending order; where most keys repeat, each once with its count."""
     if rows.amounts is not None:
-        return Rows(*in_order(rows.keys, rows.amounts))
-    return condensed(Rows(sorted_keys(rows.keys), None))
+        return KeyRows(*in_order(rows.keys, rows.amounts))
+    return condensed(KeyRows(sorted_keys(rows.keys), None))
 
 
-def condensed(rows: Rows) -> Rows:
+def condensed(rows: KeyRows) -> KeyRows:
     """Return rows in ascending order, where most keys repeat each once with its count."""
     if rows.amounts is not None:
         return rows
     again = repeats(rows.keys)
-    return Rows(*_counts(rows.keys, again)) if 2 * np.count_nonzero(again) > again.size else rows
+    return KeyRows(*_counts(rows.keys, again)) if 2 * np.count_nonzero(again) > again.size else rows
 
 
-def counted(pieces: list[Rows], words: int) -> Cells:
+def counted(pieces: list[KeyRows], words: int) -> Cells:
     """Return the cells of pieces that are each in ascending order."""
     if not pieces:
         return np.empty((words, 0), dtype=np.uint64), np.empty(0, dtype=np.int64)
@@ -161,7 +161,7 @@ class _Store:
         if self._file >= 0:
             os.close(self._file)
 
-    def kept(self, rows: Rows) -> Run:
+    def kept(self, rows: KeyRows) -> Run:
         """Keep a run."""
         size = rows.keys.shape[1]
         return Run(size, rows.keys[0, ::_SAMPLED].copy(), self._put(rows))
@@ -169,7 +169,7 @@ class _Store:
     def slice(self, start: tuple[int, ...], bounds: tuple[int, ...], cells: Cells) -> Slice:
         """Keep the cells of a slice."""
         size = cells[1].size
-        part = self._put(Rows(*cells))
+        part = self._put(KeyRows(*cells))
 
         def load() -> Cells:
             rows = part(0, size)
@@ -178,12 +178,12 @@ class _Store:
 
         return Slice(start, bounds, size, load)
 
-    def _put(self, rows: Rows) -> Callable[[int, int], Rows]:
+    def _put(self, rows: KeyRows) -> Callable[[int, int], KeyRows]:
         """Keep rows and return how to get a part of them."""
         size = rows.keys.shape[1]
         self._room -= size
         if self._room >= 0:
-            return lambda begin, end: Rows(
+            return lambda begin, end: KeyRows(
                 rows.keys[:, begin:end], None if rows.amounts is None else rows.amounts[begin:end]
             )
         if self._file < 0:
@@ -195,10 +195,10 @@ class _Store:
         begin_of = [self._write(column) for column in columns]
         weighted = rows.amounts is not None
 
-        def part(begin: int, end: int) -> Rows:
+        def part(begin: int, end: int) -> KeyRows:
             read = [self._read(start + 8 * begin, end - begin) for start in begin_of]
             keys = np.stack(read[: self._words])
-            return Rows(keys, read[-1].view(np.int64) if weighted else None)
+            return KeyRows(keys, read[-1].view(np.int64) if weighted else None)
 
         return part
 

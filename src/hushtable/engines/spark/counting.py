@@ -2,7 +2,7 @@
 
     rows -> sorted runs of keys -> (shuffle) -> counted slices -> candidates, by whoever maps a task over them
 
-Promise: what `engines.counting` promises, by the same code. Counts stay on the workers, and are the same if
+Promise: what `sliced.counting` promises, by the same code. Counts stay on the workers, and are the same if
 they must be counted again. The driver sees where slices lie, how many cells of each are occupied, their sum,
 and what is drawn.
 Cost: one pass over the data and one shuffle of packed keys. The driver's memory follows the slices and what
@@ -20,14 +20,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hushtable.domain.domain import Domain
 from hushtable.domain.keys import KeySpace, no_keys, sorted_with_places
-from hushtable.domain.measure import Measure, Sensitivities
-from hushtable.engines.counting import joined
-from hushtable.engines.local.rows import words_of
+from hushtable.domain.measure import Sensitivities
+from hushtable.engines.sliced.counting import CountRequest, joined
 from hushtable.engines.sliced.engine import as_bytes
 from hushtable.engines.sliced.keying import Tally, drawn_salt
 from hushtable.engines.sliced.naming import check_distinct, folded
+from hushtable.engines.sliced.rows import words_of
 from hushtable.engines.spark.blocks import FIELDS, SCHEMA, candidates_in, heard, keys_in, rows_in
 from hushtable.engines.spark.cutting import blocks_over, boxes_over, target_of
 from hushtable.engines.spark.jobs import at_work, ran, undone
@@ -54,10 +53,8 @@ from hushtable.engines.spark.watching import Watch
 from hushtable.errors import BadData, BadQuery, HushtableError, InternalError
 from hushtable.noise import BitSource, KeyStream
 from hushtable.structures.axes import AxisSpace
-from hushtable.structures.structure import NodeSpace
 from hushtable.structures.trees import DyadicTree, HaarTree
 from hushtable.table.lifting import lifted_above
-from hushtable.table.progress import Progress, unheard
 from hushtable.table.slices import Candidates, Slices, SlicesHere, Task
 from hushtable.table.sparse import SparseTable
 
@@ -163,28 +160,16 @@ class CountedOnSpark:
 
 
 @contextmanager
-def counted_on_spark(
-    frame: DataFrame,
-    *,
-    domain: Domain,
-    measure: Measure,
-    where: str | None,
-    query: str | None,
-    rows_are_units: bool,
-    memory: int | str | None,
-    entropy: BitSource,
-    nodes: NodeSpace | None = None,
-    drawn: float = 0.0,
-    progress: Progress = unheard,
-) -> Iterator[CountedOnSpark]:
-    """Count the rows of a DataFrame; `drawn` is about how many empty cells will be drawn, for equal work."""
+def counted_on_spark(frame: DataFrame, request: CountRequest) -> Iterator[CountedOnSpark]:
+    """Count the rows of a DataFrame."""
+    domain, measure, nodes, entropy = request.domain, request.measure, request.nodes, request.entropy
     spark = session_of(frame)
-    if query is not None and rows_are_units:
+    if request.query is not None and request.rows_are_units:
         fact = "a query over whole tables is not run by workers, who see a part of the rows each"
         raise BadQuery(fact, "Prepare the rows with Spark itself, and pass that DataFrame without a query.")
-    room = MEMORY if memory is None else as_bytes(memory)
+    room = MEMORY if request.memory is None else as_bytes(request.memory)
     tree, line = (None, None) if nodes is None or not nodes.axes else (nodes.axes[0].tree, nodes.axes[0].line)
-    reading = Reading(domain, measure, where, query, room, line=line)
+    reading = Reading(domain, measure, request.where, request.query, room, line=line)
     rows = _columns(frame, reading)
     salt = int(KeyStream().words(1)[0])
     reading = reading._replace(columns=tuple(rows.columns), salt=salt)
@@ -192,11 +177,11 @@ def counted_on_spark(
     with ExitStack() as stack:
         # Removed last: when it goes, no job is at work that would write to it again.
         staging = stack.enter_context(staging_folder(spark))
-        watch = Watch(spark, stack.enter_context(at_work(spark)), progress)
+        watch = Watch(spark, stack.enter_context(at_work(spark)), request.progress)
         runs = _runs(rows, reading, entropy)
         with watch.step("Reading", stages=1 if measure.unit is None else 2):
             found = _kept(runs, stack, "size", "sample", "mark")
-        cut = _cut(reading.space, tree, found, drawn, workers=spark.sparkContext.defaultParallelism)
+        cut = _cut(reading.space, tree, found, request.drawn, workers=spark.sparkContext.defaultParallelism)
         slices = cut.starts.shape[1]
         pieces = runs.mapInArrow(partial(silent, partial(deal_runs, cut.starts, salt)), SCHEMA)
         every = pieces.unionAll(_one_for_each(spark, slices))

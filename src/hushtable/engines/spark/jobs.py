@@ -1,7 +1,7 @@
 """Jobs of Spark: run with our settings, and with errors that quote no rows.
 
 Promise: the owner's session is as it was when the work is done. What Spark says of a failed job is replaced,
-not chained: it repeats what a reader or a function of the owner's said of a row.
+not chained, nor printed by pyspark: it repeats what a reader or a function of the owner's said of a row.
 """
 
 from __future__ import annotations
@@ -12,13 +12,15 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
-from threading import Lock
+from threading import Lock, get_ident
 from typing import TYPE_CHECKING, TypeVar
 
 from hushtable.errors import BadData, HushtableError
 from hushtable.noise import KeyStream
 
 if TYPE_CHECKING:
+    from logging import LogRecord
+
     from pyspark.sql import SparkSession
 
 _T = TypeVar("_T")
@@ -37,6 +39,7 @@ _CAUSES = (
     (r"\AAn error occurred while calling \S+\Z|Connection refused", _GONE),
 )
 _LOGS = "Spark's logs say more, and may quote rows; the command shows them with HUSHTABLE_DEBUG=1."
+_PRINTING = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")  # pyspark's own, of what fails in a plan
 _HINTS = {
     "a worker ran out of memory": "Give workers more memory, or fewer cores each.",
     "Spark ran out of memory": "Raise spark.executor.memory, or spark.driver.memory with a local master.",
@@ -53,7 +56,8 @@ def ran(action: Callable[[], _T]) -> _T:
     from pyspark.errors import PySparkException
 
     try:
-        return action()
+        with _unprinted():
+            return action()
     except HushtableError:
         raise
     except (Py4JNetworkError, ConnectionError):  # refused, reset or cut off, by when it ended
@@ -61,6 +65,26 @@ def ran(action: Callable[[], _T]) -> _T:
     except (PySparkException, Py4JError, OSError, EOFError) as error:
         instead = _replaced(str(error))
     raise instead
+
+
+@contextmanager
+def _unprinted() -> Iterator[None]:
+    """Keep what pyspark says of errors in this thread from being printed: it quotes rows."""
+    from pyspark.logger import PySparkLogger
+
+    here = get_ident()
+
+    def is_of_others(record: LogRecord) -> bool:
+        return record.thread != here
+
+    loggers = [PySparkLogger.getLogger(name) for name in _PRINTING]
+    for logger in loggers:
+        logger.addFilter(is_of_others)
+    try:
+        yield
+    finally:
+        for logger in loggers:
+            logger.removeFilter(is_of_others)
 
 
 def undone(action: Callable[[], object]) -> None:

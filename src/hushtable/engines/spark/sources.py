@@ -14,9 +14,9 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from hushtable.engines.local.files import check_once
-from hushtable.engines.local.versions import MARKS, check_local_versions, check_versions
 from hushtable.engines.sliced.naming import folded
+from hushtable.engines.sliced.paths import check_once
+from hushtable.engines.sliced.versions import MARKS, check_local_versions, check_versions
 from hushtable.engines.spark.jobs import ran
 from hushtable.errors import BadData, HushtableError, shown
 

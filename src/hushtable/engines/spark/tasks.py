@@ -22,13 +22,12 @@ import numpy as np
 from hushtable.domain.domain import Domain
 from hushtable.domain.keys import Keys, KeySpace, places_of
 from hushtable.domain.measure import Measure, Unit
-from hushtable.engines.local.rows import Rows as Opened
-from hushtable.engines.local.rows import opened_rows
 from hushtable.engines.sliced.coding import broken_rules
 from hushtable.engines.sliced.engine import fetched
 from hushtable.engines.sliced.keying import Keyed, KeyReader, Tally, keyed_rows
 from hushtable.engines.sliced.quoting import text_sql
-from hushtable.engines.sliced.runs import Rows, condensed, counted, exact_sum, sorted_rows
+from hushtable.engines.sliced.rows import OpenedRows, Wanted, opened_object
+from hushtable.engines.sliced.runs import KeyRows, condensed, counted, exact_sum, sorted_rows
 from hushtable.engines.spark.blocks import blocks, heard, keys_in, numbers_in, packed, rows_in, told
 from hushtable.errors import BadData, HushtableError
 from hushtable.noise import KeyStream
@@ -83,7 +82,7 @@ class Reading(NamedTuple):
         """How many words a key of the domain has."""
         return len(self.domain.space.bounds)
 
-    def run(self, rows: Rows) -> pa.RecordBatch:
+    def run(self, rows: KeyRows) -> pa.RecordBatch:
         """Return rows as a sorted run, with some of its keys for the driver to see."""
         if self.line is not None:
             rows = rows._replace(keys=positions_of(rows.keys, self.domain.space, self.line))
@@ -91,7 +90,7 @@ class Reading(NamedTuple):
         size = keys.shape[1]
         sample = keys[:, np.arange(0, size, -(-size // _SAMPLED))]
         columns = {"keys": packed(keys), "counts": packed(amounts), "sample": packed(sample)}
-        return blocks([{"size": size, **columns, "mark": mark(Rows(keys, amounts), self.salt)}])
+        return blocks([{"size": size, **columns, "mark": mark(KeyRows(keys, amounts), self.salt)}])
 
 
 class Box(NamedTuple):
@@ -246,7 +245,7 @@ def _keyed(reading: Reading, reader: KeyReader, batches: Batches, further: str =
 @contextmanager
 def _opened(
     reading: Reading, batches: Batches, columns: Sequence[str] | None = None
-) -> Iterator[Opened | None]:
+) -> Iterator[OpenedRows | None]:
     """Open the rows of a task for DuckDB, or nothing, where there are none.
 
     They are the owner's, or have `columns` of ours: then no query and no filter is left to be applied.
@@ -258,16 +257,15 @@ def _opened(
     import pyarrow as pa
 
     rows = pa.RecordBatchReader.from_batches(first.schema, chain([first], batches))
-    with opened_rows(
-        rows,
-        names=reading.readers if columns is None else columns,
-        amount=reading.measure.amount_column if columns is None else None,
-        query=reading.query if columns is None else None,
-        where=reading.where if columns is None else None,
-        rows_are_units=False,
-        memory=reading.memory,
-        threads=1,
-    ) as opened:
+    wanted = Wanted(names=columns or ())
+    if columns is None:
+        wanted = Wanted(
+            names=reading.readers,
+            amount=reading.measure.amount_column,
+            query=reading.query,
+            where=reading.where,
+        )
+    with opened_object(rows, wanted, memory=reading.memory, threads=1) as opened:
         if reading.zone is not None:
             opened.connection.execute(f"SET TimeZone = {text_sql(reading.zone)}")
         yield opened
@@ -287,7 +285,7 @@ def deal_runs(starts: Keys, salt: int, batches: Batches) -> Batches:
         pieces = []
         for number, (begin, end) in enumerate(pairwise(edges)):
             if end > begin:
-                piece = Rows(keys[:, begin:end], None if amounts is None else amounts[begin:end])
+                piece = KeyRows(keys[:, begin:end], None if amounts is None else amounts[begin:end])
                 few = condensed(piece)  # one cell may hold most rows of a piece, if not of a run
                 columns = {"keys": packed(few.keys), "counts": packed(few.amounts)}
                 facts = {"size": few.keys.shape[1], "mark": mark(piece, salt)}
@@ -295,7 +293,7 @@ def deal_runs(starts: Keys, salt: int, batches: Batches) -> Batches:
         yield blocks(pieces)
 
 
-def mark(rows: Rows, salt: int) -> int:
+def mark(rows: KeyRows, salt: int) -> int:
     """Return a number that tells rows from others, and adds up: that of all is the sum of parts, modulo 2^64.
 
     So it tells whether what was dealt to slices is what was read, in whatever pieces it came.
@@ -315,7 +313,7 @@ def mark(rows: Rows, salt: int) -> int:
 def count_slices(cut: CellCut | NodeCut, batches: Batches) -> Batches:
     """Yield the counted cells of boxes or blocks, of which all pieces are here."""
     words = len(cut.starts)
-    pieces: dict[int, list[Rows]] = {}
+    pieces: dict[int, list[KeyRows]] = {}
     marks: dict[int, int] = {}
     for row in rows_in(batches):
         if row["told"] is not None:
@@ -324,7 +322,7 @@ def count_slices(cut: CellCut | NodeCut, batches: Batches) -> Batches:
         found = pieces.setdefault(row["slice"], [])
         marks[row["slice"]] = marks.get(row["slice"], 0) + row["mark"]
         if row["size"]:
-            found.append(Rows(keys_in(row["keys"], words), numbers_in(row["counts"])))
+            found.append(KeyRows(keys_in(row["keys"], words), numbers_in(row["counts"])))
     for number in sorted(pieces):
         keys, counts = counted(pieces.pop(number), words)
         occupied = [part.cells_occupied for part in cut.slices(number, (keys, counts))]

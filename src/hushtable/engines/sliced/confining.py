@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from hushtable.engines.local.statements import LocalQuery, Names
+from hushtable.conditions.guard.expressions import Names
+from hushtable.conditions.guard.statements import LocalQuery
 from hushtable.engines.sliced.naming import folded
 from hushtable.errors import BadData, BadQuery, shown
 
@@ -47,34 +48,28 @@ def check_confined(
 
 def _passed_on(amount: str, query: LocalQuery) -> str:
     """Return the table's column that a query passes on as `amount`, folded; raise if it does more with it."""
-    whole = {folded(word) for word in query.tables}
-    own = folded(amount)
-    if query.node["from_table"]["column_name_alias"]:
+    whole = {folded(word) for word in query.words}
+    if query.renames_by_place:
         hint = f"Rename columns in SELECT, as in people AS n.\n{_PASS_ON}"
         raise BadQuery("the query renames columns by their places, and one holds amounts", hint)
-    if any(not _name(item) for item, _ in query.items if item["class"] != "STAR"):
+    if any(not item.name for item in query.items if not item.is_star):
         # DuckDB would name it by its expression, which could be the name of the amounts.
         raise BadQuery("the query computes a column without a name", "Name it, as in age // 10 AS decade.")
-    named = [item for item, _ in query.items if folded(_name(item)) == own]
-    if named:
-        path = named[0].get("column_names", ())
-        if len(named) > 1 or len(path) != 1:
-            raise _computes(amount)
-        own = folded(path[0])
-    for item, _ in query.items:
-        for entry in item.get("rename_list", ()):
-            if folded(entry["value"]) == folded(amount):
-                own = folded(entry["key"]["column"])
-    private = {own, folded(amount)}
-    for item, read in query.items:
-        changed = {folded(entry["key"]) for entry in item.get("replace_list", ())}
-        # Under a second name, it would look like any other column.
-        changed |= {
-            folded(entry["key"]["column"])
-            for entry in item.get("rename_list", ())
-            if folded(entry["value"]) != folded(amount)
-        }
-        if not private.isdisjoint(changed) or (item not in named and _reads(read, private, whole)):
+    given = {folded(amount)}
+    named = [item for item in query.items if not item.is_star and folded(item.name) in given]
+    renamed = [pair for item in query.items for pair in item.renamed]
+    paths = [item.path for item in named] + [(source,) for source, name in renamed if folded(name) in given]
+    if len(paths) > 1 or any(len(path) != 1 for path in paths):
+        raise _computes(amount)
+    own = folded(paths[0][0]) if paths else folded(amount)
+    private = {own, *given}
+    for item in query.items:
+        # Under a second name, it would look like any other column; and a name that the query gives to
+        # something else may itself be another name of the amounts, as in people AS p, p AS n.
+        others = {folded(name) for name in item.replaced}
+        others |= {folded(each) for pair in item.renamed if folded(pair[1]) not in given for each in pair}
+        others |= set() if item.is_star or item in named else {folded(item.name)}
+        if not private.isdisjoint(others) or (item not in named and _reads(item.reads, private, whole)):
             raise _computes(amount)
     if _reads(query.filtered, private, whole):
         raise _computes(amount)
@@ -85,12 +80,6 @@ def _reads(names: Names, private: set[str], whole: set[str]) -> bool:
     """Return whether names touch a private column, or the whole row by the name of its table."""
     paths = [tuple(map(folded, path)) for path in names]
     return any(not private.isdisjoint(path) or path[-1] in whole for path in paths)
-
-
-def _name(item: dict[str, object]) -> str:
-    """Return the name that an item of SELECT gives to a column, or nothing."""
-    path = item.get("column_names")
-    return str(item["alias"] or (path[-1] if isinstance(path, list) and path else ""))
 
 
 def _computes(amount: str) -> BadQuery:

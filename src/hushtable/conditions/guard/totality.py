@@ -9,12 +9,12 @@ parts of expressions taken out and computed first, they would fail outside of TR
 
 from __future__ import annotations
 
-import json
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from hushtable.engines.local.statements import LocalQuery
-from hushtable.engines.sliced.engine import described
+from hushtable.conditions.guard.expressions import ParseTree
+from hushtable.conditions.guard.statements import LocalQuery, sql_of
+from hushtable.errors import BadQuery
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -30,7 +30,7 @@ def total_condition(condition: str) -> str:
 
 def total_query(query: LocalQuery, connection: DuckDBPyConnection) -> str:
     """Return a checked query whose expressions are NULL for the rows they fail on. Names stay as they are."""
-    node = deepcopy(query.node)
+    node = deepcopy(query.source)
     for item in node["select_list"]:
         for entry in item.get("replace_list", ()):
             entry["value"] = _tried(entry["value"])
@@ -42,24 +42,28 @@ def total_query(query: LocalQuery, connection: DuckDBPyConnection) -> str:
     ]
     if node["where_clause"] is not None:
         node["where_clause"] = _tried(node["where_clause"])
-    return _sql(node, connection)
+    return sql_of(node, connection)
 
 
-def _tried(expression: dict[str, Any], alias: str = "") -> dict[str, Any]:
+def _tried(expression: ParseTree, alias: str = "") -> ParseTree:
     """Return the parse tree of TRY(expression)."""
     place = {"query_location": 0, "query_location_length": 0}
     inner = {**expression, "alias": ""}
     return {"class": "OPERATOR", "type": "OPERATOR_TRY", "alias": alias, **place, "children": [inner]}
 
 
-def _name(item: dict[str, Any], node: dict[str, Any], connection: DuckDBPyConnection) -> str:
+def _name(item: ParseTree, node: ParseTree, connection: DuckDBPyConnection) -> str:
     """Return the name that DuckDB gives to a column without one: its expression, which TRY would change."""
-    alone = {**node, "select_list": [item], "where_clause": None}
-    return next(iter(described(_sql(alone, connection), connection)))
+    import duckdb
 
-
-def _sql(node: dict[str, Any], connection: DuckDBPyConnection) -> str:
-    """Return a parse tree as text."""
-    tree = json.dumps({"error": False, "statements": [{"node": node}]})
-    text: str = connection.execute("SELECT system.main.json_deserialize_sql(?)", [tree]).fetchall()[0][0]
-    return text
+    named = [each for each in node["select_list"] if each["alias"] and each["class"] != "STAR"]
+    alone = {
+        **node,
+        "select_list": [*named, item],
+        "where_clause": None,
+    }  # it may read what others are called
+    try:
+        return connection.sql(sql_of(alone, connection)).columns[-1]
+    except duckdb.Error:
+        pass  # its words may quote the data
+    raise BadQuery("the query computes a column without a name", "Name it, as in age // 10 AS decade.")

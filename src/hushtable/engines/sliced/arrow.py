@@ -1,0 +1,222 @@
+"""Objects of Python that give rows in Arrow's form, and what of Arrow's types reaches DuckDB.
+
+Promise: every value reaches DuckDB as it is, but for times that no clock shows, which become the last one. A
+column that DuckDB has no type for, or that it would convert value by value and stop at one that does not fit,
+is refused if it is used, and left out if not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from hushtable.engines.sliced.naming import check_distinct, folded
+from hushtable.errors import BadData, shown
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
+
+_STEPS = {"s": 10**6, "ms": 10**3}  # microseconds, in which DuckDB keeps times with a zone, and durations
+_EXTENSION = b"ARROW:extension:name"
+_EXTENSIONS = ("arrow.json", "arrow.uuid")  # whose storage is what DuckDB takes it for: pyarrow checks it
+_ROWS = "registered_rows"
+
+
+def arrow_object(
+    data: Any, connection: duckdb.DuckDBPyConnection, names: Sequence[str], *, whole: bool
+) -> tuple[str, bool]:
+    """Return SQL for the rows of an object with the Arrow PyCapsule interface, and whether it reads twice."""
+    import pyarrow as pa
+
+    kind, failed, rows = type(data).__name__, "", None
+    try:
+        if isinstance(data, pa.Table):
+            rows = data
+        elif hasattr(data, "__arrow_c_stream__"):
+            rows = pa.RecordBatchReader.from_stream(data)
+        elif hasattr(data, "__arrow_c_array__"):
+            rows = pa.Table.from_batches([pa.record_batch(data)])
+    except Exception as error:
+        failed = type(error).__name__  # raised below: what it says may quote rows, and so would the chain
+    if rows is not None:
+        return registered(rows, connection, names, whole=whole), isinstance(rows, pa.Table)
+    if failed:
+        hint = (
+            "Values of different types in a column, or one name for two columns, are frequent causes. "
+            "pyarrow.table(data) says what it is, and may quote rows."
+        )
+        raise BadData(f"this {kind} cannot be given as a table of Arrow ({failed})", hint)
+    hint = "Pass a path, a list of paths, or a pyarrow, pandas or Polars table."
+    if isinstance(data, list | dict):
+        maker = "pyarrow.Table.from_pylist(data)" if isinstance(data, list) else "pyarrow.table(data)"
+        hint = f"{hint} Rows in a {kind} become one by {maker}."
+    raise BadData(f"data is of type {kind}, which holds no rows", hint)
+
+
+def registered(
+    rows: pa.Table | pa.RecordBatchReader,
+    connection: duckdb.DuckDBPyConnection,
+    names: Sequence[str],
+    *,
+    whole: bool,
+) -> str:
+    """Make rows known to DuckDB, and return SQL for them."""
+    import pyarrow as pa
+
+    check_distinct(rows.schema.names, "the data have")
+    taken = taken_columns(rows.schema, connection, names)
+    clocked = pa.schema([field.with_type(_clocked(field.type) or field.type) for field in taken])
+    used = set(map(folded, names))
+    texts = {field.name for field in taken if (whole or folded(field.name) in used) and _is_text(field.type)}
+    if not clocked.equals(rows.schema, check_metadata=True) or texts:
+
+        def read(batch: Any, field: pa.Field) -> Any:
+            column = batch.column(field.name)
+            return _as_text(column) if field.name in texts else _cut_to_clocks(column, field.type)
+
+        def changed(batch: Any) -> Any:
+            return type(batch).from_arrays([read(batch, field) for field in taken], schema=clocked)
+
+        if isinstance(rows, pa.Table):
+            rows = changed(rows) if taken else rows.select([])
+        else:
+            rows = pa.RecordBatchReader.from_batches(clocked, map(changed, rows))
+    connection.register(_ROWS, rows)
+    return f"SELECT * FROM {_ROWS}"
+
+
+def checked_values(values: pa.Array) -> pa.Array:
+    """Return values whose offsets point within them; of text, what is not UTF-8 is left out."""
+    if _is_text(values.type):
+        return _as_text(values)
+    import pyarrow as pa
+
+    # A time that no clock shows is one bad value, not a damaged file.
+    values.validate(full=not pa.types.is_primitive(values.type))
+    return values
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    """Return whether a type is text, as it is or in a dictionary."""
+    import pyarrow as pa
+
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def _as_text(values: Any) -> Any:
+    """Return text without what is not UTF-8: one bad value of one row, and DuckDB trusts what it gets."""
+    import pyarrow as pa
+
+    if isinstance(values, pa.ChunkedArray):
+        return pa.chunked_array([_as_text(chunk) for chunk in values.chunks], type=values.type)
+    try:
+        values.validate(full=True)
+    except pa.ArrowInvalid as error:
+        if "UTF8" not in str(error):
+            raise
+    else:
+        return values
+    if pa.types.is_dictionary(values.type):
+        return pa.DictionaryArray.from_arrays(values.indices, _as_text(values.dictionary)).cast(values.type)
+
+    def readable(text: bytes | None) -> str | None:
+        try:
+            return None if text is None else text.decode()
+        except UnicodeDecodeError:
+            return None
+
+    return pa.array(map(readable, values.cast(pa.large_binary()).to_pylist()), type=values.type)
+
+
+def taken_columns(
+    schema: pa.Schema, connection: duckdb.DuckDBPyConnection, names: Sequence[str]
+) -> pa.Schema:
+    """Return the columns that DuckDB can read, without notes; raise if one of `names` is not among them."""
+    import duckdb
+    import pyarrow as pa
+
+    def known(fields: list[pa.Field]) -> bool:
+        if not all(_clocked(field.type) or _is_taken_as_it_is(field.type) for field in fields):
+            return False
+        try:
+            types_of(pa.schema(fields), connection)
+        except (duckdb.Error, pa.ArrowException):
+            return False
+        return True
+
+    # A note on a field may give its bytes another meaning, for DuckDB alone.
+    fields = [field.remove_metadata() for field in schema]
+    if known(fields):
+        return pa.schema(fields)
+    used = set(map(folded, names))
+    for field in fields:
+        if folded(field.name) in used and not known([field]):
+            held = str(field.type).split("(")[0].split("<")[0].split("[")[0]
+            hint = "Cast it to a number of 64 bits, a decimal of 38 digits, text, or times in microseconds."
+            raise BadData(f"column {shown(field.name)} holds {held}, which is not read", hint)
+    return pa.schema([field for field in fields if known([field])])
+
+
+def _is_taken_as_it_is(kind: pa.DataType) -> bool:
+    """Return whether DuckDB takes all values of a type as they are.
+
+    Times in long steps and keys of maps it checks one by one, and stops at one that does not fit. An
+    extension may say that bytes are something else than they are.
+    """
+    import pyarrow as pa
+
+    if isinstance(kind, pa.BaseExtensionType):
+        return kind.extension_name in _EXTENSIONS
+    if pa.types.is_map(kind) or pa.types.is_union(kind) or _clocked(kind) is not None:
+        return False
+    if pa.types.is_dictionary(kind):
+        return _is_taken_as_it_is(kind.value_type)
+    inside = [kind.field(place) for place in range(kind.num_fields)]
+    return all(
+        _EXTENSION not in (field.metadata or {}) and _is_taken_as_it_is(field.type) for field in inside
+    )
+
+
+def types_of(schema: pa.Schema, connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
+    """Return the names of columns and their types in DuckDB."""
+    import pyarrow as pa
+
+    clocked = pa.schema([field.with_type(_clocked(field.type) or field.type) for field in schema])
+    connection.register("schema_rows", clocked.empty_table())
+    try:
+        return {row[0]: row[1] for row in connection.sql("DESCRIBE FROM schema_rows").fetchall()}
+    finally:
+        connection.unregister("schema_rows")
+
+
+def _clocked(kind: pa.DataType) -> pa.DataType | None:
+    """Return the type in which DuckDB takes times as they are, for those that it would convert itself.
+
+    It converts times with a zone, and durations, to microseconds; of dates in milliseconds, it keeps the day.
+    """
+    import pyarrow as pa
+
+    if pa.types.is_timestamp(kind) and kind.tz is not None and kind.unit in _STEPS:
+        return pa.timestamp("us", tz=kind.tz)
+    if pa.types.is_duration(kind) and kind.unit in _STEPS:
+        return pa.duration("us")
+    return pa.timestamp("ms") if pa.types.is_date64(kind) else None
+
+
+def _cut_to_clocks(values: Any, kind: pa.DataType) -> Any:
+    """Return times as `_clocked` has them, those beyond the last one as the last one."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    wanted = _clocked(kind)
+    if wanted is None:
+        return values
+    if pa.types.is_date64(kind):
+        return values.cast(pa.int64()).cast(wanted)
+    most = ((1 << 63) - 2) // _STEPS[kind.unit]
+    steps = pc.max_element_wise(
+        pc.min_element_wise(values.cast(pa.int64()), most, skip_nulls=False), -most, skip_nulls=False
+    )
+    return steps.cast(kind).cast(wanted)

@@ -1,0 +1,163 @@
+"""From opened rows to counted slices, in this process; and what every engine's counted table offers.
+
+DuckDB reads, filters and encodes; keys stream out, are sorted run by run and merged range by range.
+
+Promise: the table holds, for each cell, the rows that `Attribute.place` puts there (or the sum of their
+amounts), of each unit at most `max_rows`, chosen by the unit's own rows alone and the same whenever they are
+read again. Nothing that is printed or raised speaks of a row.
+Cost: one pass over the data (a second where most rows repeat), one sort; memory stays within `memory`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from contextlib import closing
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from hushtable.domain.domain import Domain
+from hushtable.domain.keys import KeySpace
+from hushtable.domain.measure import Measure, Sensitivities
+from hushtable.engines.sliced.coding import broken_rules
+from hushtable.engines.sliced.engine import as_bytes, default_memory, quiet
+from hushtable.engines.sliced.keying import KeyReader, Tally, drawn_salt, keyed_rows
+from hushtable.engines.sliced.rows import OpenedRows, Wanted
+from hushtable.engines.sliced.runs import counted_slices, exact_sum
+from hushtable.noise import BitSource
+from hushtable.structures.axes import AxisSpace
+from hushtable.structures.structure import NodeSpace
+from hushtable.table.lifting import lifted
+from hushtable.table.progress import Progress, unheard
+from hushtable.table.slices import Cells, Slices, SlicesHere
+from hushtable.table.sparse import SparseTable
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CountRequest:
+    """What is to be counted, and with what. Nothing in it comes from the rows.
+
+    Workers elsewhere must know before which `nodes` will be lifted from the cells, and about how many empty
+    ones will be `drawn`, to have equal work.
+    """
+
+    domain: Domain
+    measure: Measure
+    entropy: BitSource
+    where: str | None = None
+    query: str | None = None
+    rows_are_units: bool = False
+    memory: int | str | None = None
+    threads: int | None = None
+    nodes: NodeSpace | None = None
+    drawn: float = 0.0
+    progress: Progress = unheard
+
+    @property
+    def wanted(self) -> Wanted:
+        """What is wanted of the rows."""
+        return Wanted(
+            names=[*(attribute.column for attribute in self.domain.attributes), *self.measure.readers],
+            amount=self.measure.amount_column,
+            query=self.query,
+            where=self.where,
+            rows_are_units=self.rows_are_units,
+        )
+
+    @property
+    def room(self) -> int:
+        """How many bytes of this machine's memory may be used; DuckDB gets a quarter of them."""
+        return default_memory() if self.memory is None else as_bytes(self.memory)
+
+    @property
+    def workers(self) -> int:
+        """How many threads may work."""
+        return self.threads or os.cpu_count() or 1
+
+
+class Counted(Protocol):
+    """A counted table, wherever its slices are. Private."""
+
+    @property
+    def space(self) -> KeySpace:
+        """The cells of the domain."""
+
+    @property
+    def slices(self) -> Slices:
+        """Its slices."""
+
+    @property
+    def tally(self) -> Tally:
+        """How many rows were counted, and how many were dropped."""
+
+    def table(self) -> SparseTable:
+        """Return all slices as one table in memory."""
+
+    def total(self) -> int:
+        """Return the sum of all counts."""
+
+    def lifted(self, nodes: AxisSpace) -> Slices:
+        """Return the sums of cells that the nodes of a tree hold."""
+
+
+class CountedRows(NamedTuple):
+    """A counted table in memory, or in files of this machine."""
+
+    space: KeySpace
+    slices: SlicesHere
+    tally: Tally
+    sensitivity: Sensitivities
+
+    def table(self) -> SparseTable:
+        """Return all slices as one table in memory."""
+        cells = (part.load() for part in self.slices.parts)
+        return joined(self.space, cells, sensitivity=self.sensitivity)
+
+    def total(self) -> int:
+        """Return the sum of all counts."""
+        return sum(exact_sum(part.load()[1]) for part in self.slices.parts)
+
+    def lifted(self, nodes: AxisSpace) -> Slices:
+        """Return the sums of cells that the nodes of a tree hold."""
+        return replace(self.slices, parts=lifted(self.table(), nodes))
+
+    def __repr__(self) -> str:
+        return f"CountedRows(shape={self.space.shape}, counts=<private>)"
+
+
+def joined(space: KeySpace, slices: Iterable[Cells], *, sensitivity: Sensitivities) -> SparseTable:
+    """Return the cells of all slices as one table in memory."""
+    cells = list(slices)
+    keys = np.concatenate([keys for keys, _ in cells], axis=1)
+    counts = np.concatenate([counts for _, counts in cells])
+    return SparseTable.from_cells(space, keys, counts, sensitivity=sensitivity)
+
+
+def counted_here(rows: OpenedRows, request: CountRequest) -> CountedRows:
+    """Count opened rows in this process. What does not fit in memory lives in the folder of the rows."""
+    domain, measure = request.domain, request.measure
+    keyed, words = keyed_rows(rows, domain, measure), len(domain.space.bounds)
+    if measure.unit is not None:
+        keyed = keyed.bounded(measure.unit, salt=drawn_salt(request.entropy))
+
+    def reading() -> None:
+        request.progress("Reading", rows.connection.query_progress() / 100)
+
+    stream = KeyReader(words, broken_rules(domain), reading, grouped=keyed.grouped)
+    # Small batches of keys of several words share fewer first words, which makes them quicker to sort.
+    batch_rows = 1 << (18 if request.room < 1 << 30 or words > 1 else 20)
+    # Closed here, whatever happens: a stream that an error left open would end its thread at any time.
+    with closing(keyed.batches(rows.connection, batch_rows)) as batches:
+        slices = quiet(
+            counted_slices,
+            map(stream.rows, stream.kept(batches)),
+            domain.space,
+            folder=rows.folder,
+            rows_in_memory=request.room // 2 // (16 * words + 24),
+            threads=request.workers,
+            progress=request.progress,
+        )
+    here = SlicesHere(slices, request.workers, request.progress)
+    return CountedRows(domain.space, here, stream.tally, sensitivity=measure.sensitivities)
