@@ -40,7 +40,7 @@ from hushtable.laws.powers import Number, Powers, RationalPowers
 from hushtable.methods import tuning
 from hushtable.methods.tuning import rounded_up
 from hushtable.noise import BitSource
-from hushtable.summaries import candidates, finishing, flat, largest, priorities, structured, thinning
+from hushtable.summaries import candidates, finishing, flat, largest, priorities, rooted, thinning
 
 Law = dict[Hashable, Fraction]
 T = TypeVar("T")
@@ -192,7 +192,7 @@ def injected(most: int) -> Iterator[None]:
         widens = cache(acceptance.widens)  # kept, as are other functions of public numbers: only to be quick
         put(acceptance, LARGEST_NOISY=most, widens=widens)
         put(candidates, LARGEST_NOISY=most, noisy=noisy)
-        put(structured, noisy=noisy)
+        put(rooted, noisy=noisy)
         put(candidates, two_sided_geometric=_two_sided_geometric, accepted_noise=_accepted_noise)
         put(candidates, bernoulli=_bernoulli, kept=_kept, empty_cells=_empty_cells)
         put(flat, at_rate=_at_rate, nearest_float=float, binomial=_binomial, empty_cells=_empty_cells)

@@ -1,4 +1,4 @@
-"""From cells to marginals and to buckets: sums of a table without an order among its cells.
+"""From cells to marginals, to buckets and to any other nodes: sums without an order among cells.
 
 Promise: sums are exact and then saturated at 2^60. Saturation takes no two values apart, so what one person
 changes in all sums together stays within the structure's sensitivity.
@@ -9,6 +9,7 @@ for each row.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from hushtable.domain.keys import Keys, KeySpace, repeats, sorted_with_places
 from hushtable.domain.measure import Sensitivities
 from hushtable.structures.sketch import SketchSpace
+from hushtable.structures.structure import NodeSpace
 from hushtable.table.lifting import Sums, roomy, saturated
 from hushtable.table.sparse import SparseTable
 
@@ -49,6 +51,22 @@ def _marginal(space: KeySpace, keys: Keys, counts: Sums, sensitivity: Sensitivit
     some = np.flatnonzero(sums)
     cells = keys.take(some, axis=1)
     return SparseTable.from_cells(space, cells, saturated(sums[some]), sensitivity=sensitivity)
+
+
+class HoldingSpace(NodeSpace, Protocol):
+    """Nodes of which it is known which ones hold a cell."""
+
+    def holding(self, codes: NDArray[np.int64], /) -> NDArray[np.int64]:
+        """Return the codes of the nodes that hold each cell, of shape (cells, nodes a cell, axes)."""
+
+
+def held(table: SparseTable, nodes: HoldingSpace) -> SparseTable:
+    """Return the sums of all nodes that hold an occupied cell. Private."""
+    holding = nodes.holding(table.space.unpack(table.keys))
+    keys = nodes.space.pack(holding.reshape(-1, holding.shape[2]))
+    counts = np.repeat(roomy(table.counts), holding.shape[1])
+    known = table.sensitivity
+    return _marginal(nodes.space, keys, counts, None if known is None else nodes.changed(known))
 
 
 def sketched(table: SparseTable, sketch: SketchSpace) -> SparseTable:
