@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hushtable.plots import text
+from hushtable.plots import fonts
 from tests.cli.commands import run, run_script
 from tests.release.examples import people, write
 
@@ -70,7 +70,7 @@ def test_what_cannot_be_drawn_is_said(folder: Path, options: list[str], message:
 
 
 def test_missing_letters_are_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(text, "_other_fonts", lambda: ())
+    monkeypatch.setattr(fonts, "_other_fonts", lambda: ())
     done = run("plot", "people.parquet", "--by", "region", "--title", "東京", "-o", "a.svg")
 
     assert done.exit_code == 0

@@ -171,7 +171,8 @@ class Release(ReleaseFile):
 
         Needs matplotlib. With `output`, the picture is also written as .png, .svg or .pdf.
         """
-        from hushtable.plots import drawing
+        from hushtable.plots.drawing import draw
+        from hushtable.plots.page import save
 
         asked = tuple([names] if isinstance(names, str) else names)
         groups = self.by(
@@ -184,9 +185,9 @@ class Release(ReleaseFile):
             combine=combine,
         )
         number = int(groups.schema.metadata[b"groups"])
-        figure = drawing.draw(self, groups, asked, where=where, title=title, total_groups=number)
+        figure = draw(self.terms, groups, asked, where=where, title=title, total_groups=number)
         if output is not None:
-            drawing.save(figure, output, overwrite=overwrite)
+            save(figure, output, overwrite=overwrite)
         return figure
 
     def _cell(self, cell: Mapping[str, object] | None, values: Mapping[str, object]) -> Selection:

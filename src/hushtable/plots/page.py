@@ -1,151 +1,127 @@
-"""The page of a picture: a title, panels in a row and a caption below, each with the room it needs.
+"""The page of a picture and its file: our look, a title above, a caption below, and axes between them.
 
-Promise: nothing overlaps and nothing is cut off, however long a title or a caption is: the page grows.
-Cost: the panels are laid out three times, because labels need room and room decides which labels there are.
+Promise: nothing is cut off, because matplotlib's constrained layout gives everything its room and the page
+grows until the axes have theirs. The same picture is the same file, which tells no time and no host. A user's
+own settings neither matter nor change. Only a picture of ours is ever replaced.
+Cost: the page is laid out twice.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+import textwrap
+import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from math import inf
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
 
-from hushtable.plots.text import Lettering
+from hushtable.errors import BadOutput, MissingPackage
+from hushtable.files.exchanging import Check
+from hushtable.files.placing import new_file, only
+from hushtable.files.recognising import is_picture
+from hushtable.plots.fonts import families
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.text import Text
 
-TITLE = Lettering(size=12, bold=True)
-NAMES = Lettering(size=9)
-LABELS = Lettering(size=8)
-CAPTION = Lettering(size=7.5)
-INK, GREY, GRID = "#222222", "#666666", "#e4e4e4"
-
-DPI = 200
-_MARGIN = 0.25
-_GAP = 0.18  # between panels, and between them and the texts
-_NARROWEST = 0.6
-_SPARE = 0.96  # letters are a little wider in some formats than in others
-
-# What differs from matplotlib's own settings, in whatever way a user has changed those.
-LOOK: dict[str, Any] = {
-    "figure.dpi": DPI,
-    "figure.facecolor": "white",
-    "font.size": LABELS.size,
-    "text.color": INK,
-    "text.parse_math": False,
-    "axes.labelsize": NAMES.size,
-    "axes.labelcolor": INK,
-    "axes.edgecolor": GREY,
-    "axes.linewidth": 0.6,
-    "axes.axisbelow": True,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.unicode_minus": True,
-    "grid.color": GRID,
-    "grid.linewidth": 0.6,
-    "xtick.color": GREY,
-    "ytick.color": GREY,
-    "xtick.labelcolor": INK,
-    "ytick.labelcolor": INK,
-    "xtick.labelsize": LABELS.size,
-    "ytick.labelsize": LABELS.size,
-    "xtick.major.width": 0.6,
-    "ytick.major.width": 0.6,
-    "xtick.major.size": 3,
-    "ytick.major.size": 3,
-    "legend.fontsize": LABELS.size,
-    "legend.title_fontsize": LABELS.size,
-    "legend.frameon": False,
-    "hatch.linewidth": 0.5,
+INK, GREY = "#222222", "#666666"
+ABOVE: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0, 1), "alignment": "left", "borderpad": 0}
+_DPI, _WIDTH, _MARGIN = 200, 8.0, 0.2
+_TALL = 12.0  # a page on which even the longest labels leave room for axes
+_SHORTEST, _APART = 0.8, 0.05  # a name, and the distance of labels
+_LOOK: dict[str, Any] = {
+    "figure.constrained_layout.w_pad": _MARGIN, "figure.constrained_layout.h_pad": _MARGIN / 2,
+    "figure.dpi": _DPI, "font.size": 8, "text.color": INK, "text.parse_math": False, "legend.frameon": False,
+    "axes.labelsize": 9, "axes.labelcolor": INK, "axes.edgecolor": GREY, "axes.linewidth": 0.6,
+    "axes.axisbelow": True, "axes.spines.top": False, "axes.spines.right": False,
+    "grid.color": "#e4e4e4", "grid.linewidth": 0.6,
+    "xtick.color": GREY, "ytick.color": GREY, "xtick.labelcolor": INK, "ytick.labelcolor": INK,
     "svg.fonttype": "path",  # letters as shapes: no font is needed to read the file
     "svg.hashsalt": "hushtable",  # the same picture is the same file
     "pdf.fonttype": 42,
+}  # fmt: skip
+_METADATA: dict[str, dict[str, str | None]] = {
+    ".png": {"Software": "hushtable"},
+    ".svg": {"Creator": "hushtable", "Date": None},
+    ".pdf": {"Creator": "hushtable", "Producer": None, "CreationDate": None},
 }
 
 
-@dataclass(frozen=True, kw_only=True)
-class Panel:
-    """Axes in the row; `fit` chooses labels for a width and a height in inches. Width None: what is left."""
-
-    axes: Axes
-    fit: Callable[[float, float], None]
-    width: float | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Row:
-    """Panels beside each other, all of one height, on a page of that width, in inches."""
-
-    panels: Sequence[Panel]
-    height: float
-    page_width: float = 8.0
+@contextmanager
+def look(texts: Iterable[str] = (), *, asked: str = "plot") -> Iterator[None]:
+    """Draw with our settings and fonts for these texts; `asked` is what needs matplotlib."""
+    try:
+        from matplotlib import rc_context, rcdefaults, rcParams
+    except ImportError:
+        raise MissingPackage(asked, "matplotlib") from None
+    with rc_context(), warnings.catch_warnings():
+        rcdefaults()
+        rcParams.update(cast("Any", _LOOK))
+        rcParams["font.family"] = families(texts)
+        warnings.filterwarnings("ignore", message="Glyph .* missing from", category=UserWarning)
+        yield
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Room:
-    """What labels take beyond the axes of a panel, in inches."""
+def blank_page() -> Figure:
+    """Return an empty page, for a block of `look`."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
 
-    left: float
-    right: float
-    below: float
-    above: float
-
-
-def set_page(figure: Figure, row: Row, *, title: str, caption: Sequence[str]) -> None:
-    """Give the page its size, and everything its place."""
-    width = (row.page_width - 2 * _MARGIN) * _SPARE
-    head = [line for part in title.splitlines() for line in TITLE.wrapped(part, width)]
-    foot = [line for part in caption for line in CAPTION.wrapped(part, width)]
-    above = len(head) * TITLE.height + _GAP if title.strip() else 0.0
-    below = len(foot) * CAPTION.height + _GAP
-    rooms = [_Room(left=0.6, right=0.1, below=0.5, above=0.1) for _ in row.panels]
-    for _ in range(2):
-        page = _place(figure, row, rooms, above=above, below=below)
-        rooms = [_room(figure, panel) for panel in row.panels]
-    page = _place(figure, row, rooms, above=above, below=below)
-    style: dict[str, Any] = {"va": "top", "ha": "left", "parse_math": False, "linespacing": 1.3}
-    left = _MARGIN / row.page_width
-    if title.strip():
-        top = 1 - _MARGIN / page
-        figure.text(left, top, "\n".join(head), size=TITLE.size, weight="bold", gid="title", **style)
-    bottom = (_MARGIN + len(foot) * CAPTION.height) / page
-    figure.text(left, bottom, "\n".join(foot), size=CAPTION.size, color=GREY, gid="caption", **style)
+    figure = Figure(figsize=(_WIDTH, _TALL), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure
 
 
-def _place(figure: Figure, row: Row, rooms: Sequence[_Room], *, above: float, below: float) -> float:
-    """Place the panels, each with the room its labels take; return the height of the page."""
-    lowest = _MARGIN + below + max(room.below for room in rooms)
-    page = lowest + row.height + max(room.above for room in rooms) + above + _MARGIN
-    figure.set_size_inches(row.page_width, page)
-    taken = sum(room.left + room.right + (panel.width or 0.0) for panel, room in _pairs(row, rooms))
-    free = row.page_width - 2 * _MARGIN - taken - _GAP * (len(rooms) - 1)
-    share = max(free / sum(panel.width is None for panel in row.panels), _NARROWEST)
-    left = _MARGIN
-    for panel, room in _pairs(row, rooms):
-        left += room.left
-        width = share if panel.width is None else panel.width
-        panel.axes.set_position(
-            (left / row.page_width, lowest / page, width / row.page_width, row.height / page)
-        )
-        panel.fit(width, row.height)
-        left += width + room.right + _GAP
-    return page
+def add_words(figure: Figure, *, title: str, caption: str) -> None:
+    """Write the title above and the caption below, in as many lines as they take."""
+    width = _WIDTH - 2 * _MARGIN
+    style: dict[str, Any] = {"x": _MARGIN / _WIDTH, "ha": "left"}
+    _wrap(figure.suptitle(title, size=12, weight="bold", gid="title", **style), width)
+    _wrap(figure.supxlabel(caption, size=7.5, color=GREY, gid="caption", **style), width)
 
 
-def _pairs(row: Row, rooms: Sequence[_Room]) -> list[tuple[Panel, _Room]]:
-    return list(zip(row.panels, rooms, strict=True))
+def grow(figure: Figure, *, height: float) -> None:
+    """Give the page the height at which its axes have theirs, in inches, and texts the room there is."""
+    layout: Any = figure.get_layout_engine()
+    for _ in range(2):  # the second time with texts that were broken or turned
+        layout.execute(figure)
+        for axes in figure.axes:
+            width = axes.get_window_extent().width
+            _wrap(axes.xaxis.label, width / _DPI, lines=3)
+            _wrap(axes.yaxis.label, max(height, _SHORTEST), lines=3)
+            labels = [text.get_window_extent().width for text in axes.get_xticklabels() if text.get_text()]
+            if len(labels) * (max(labels, default=0) + _APART * _DPI) > width:
+                axes.tick_params("x", rotation=90)
+    figure.set_figheight(_TALL + height - figure.axes[0].get_window_extent().height / _DPI)
 
 
-def _room(figure: Figure, panel: Panel) -> _Room:
-    """Return how far a panel's labels reach beyond its axes."""
-    inner = panel.axes.get_window_extent()
-    outer = panel.axes.get_tightbbox() or inner
-    dpi = figure.dpi
-    return _Room(
-        left=max(inner.x0 - outer.x0, 0) / dpi,
-        right=max(outer.x1 - inner.x1, 0) / dpi,
-        below=max(inner.y0 - outer.y0, 0) / dpi,
-        above=max(outer.y1 - inner.y1, 0) / dpi,
-    )
+def _wrap(text: Text, inches: float, *, lines: int | None = None) -> None:
+    """Break a text into lines that are not longer than that, as matplotlib measures them."""
+    paragraphs = text.get_text().splitlines()
+    most = max(map(len, paragraphs), default=0)
+    length = inf
+    while length > inches and most > 1:
+        style: Any = {"break_on_hyphens": False, "max_lines": lines, "placeholder": "…"}
+        text.set_text("\n".join(textwrap.fill(each, most, **style) for each in paragraphs))
+        box = text.get_window_extent()
+        length = (box.height if text.get_rotation() else box.width) / _DPI
+        most = min(most - 1, int(most * inches / length))
+
+
+def check_of(path: str | PathLike[str], *, formats: str = ", ".join(_METADATA)) -> Check:
+    """Return the check that lets only a picture of ours be replaced; raise unless `formats` names its end."""
+    kind = Path(path).suffix.lower()
+    if kind not in _METADATA or kind not in formats:
+        hint = f"Give it a name that ends in {formats}."
+        raise BadOutput("its name does not say which format it is to have", hint, file=str(path))
+    return only(is_picture(kind), f"a picture by hushtable as {kind[1:]}")
+
+
+def save(figure: Figure, path: str | PathLike[str], *, overwrite: bool) -> None:
+    """Write a picture as the file that the end of `path` names: .png, .svg or .pdf."""
+    kind = Path(path).suffix.lower()
+    with new_file(Path(path), overwrite=overwrite, check=check_of(path)) as file, look():
+        figure.savefig(file, format=kind[1:], dpi="figure", metadata=_METADATA[kind])
