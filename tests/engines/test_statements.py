@@ -15,7 +15,8 @@ from duckdb import DuckDBPyConnection
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from hushtable.conditions.guard.functions import FUNCTIONS
+from hushtable.conditions.guard.functions import FUNCTIONS, SQL_IN_TEXT
+from hushtable.conditions.guard.policies import CONDITION
 from hushtable.conditions.guard.statements import check_select, read_condition, read_query
 from hushtable.errors import BadQuery
 
@@ -586,6 +587,26 @@ def test_the_bodies_of_allowed_macros_are_row_local() -> None:
         assert found
         for (body,) in found:
             read_condition(f"({body}) IS NULL", CONNECTION)
+
+
+PUBLIC_ONLY = sorted(name for name, known in FUNCTIONS.items() if known.public)
+
+
+@pytest.mark.parametrize("name", PUBLIC_ONLY)
+def test_functions_of_public_values_see_no_rows(name: str) -> None:
+    arguments = ", ".join(["5"] * 3)
+
+    assert f"uses `{name}`, " in refusal(f"{name}({arguments}) IS NULL").fact
+    query_refusal(f"SELECT {name}({arguments}) AS x FROM trips")
+    read_condition(f"{name}({arguments}) IS NULL", CONNECTION, CONDITION)
+
+
+def test_functions_that_parse_text_are_on_no_list() -> None:
+    assert SQL_IN_TEXT.isdisjoint(FUNCTIONS)
+    for name in sorted(SQL_IN_TEXT):
+        for query in (f"FROM {name}('SELECT 1')", f"SELECT 1 WHERE {name.upper()}('x') IS NULL"):
+            with pytest.raises(BadQuery, match=f"uses `{name}`, which reads SQL from text"):
+                check_select(query, CONNECTION)
 
 
 def test_every_name_that_has_a_value_without_a_table_is_refused() -> None:

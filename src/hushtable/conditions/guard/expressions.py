@@ -8,7 +8,7 @@ Cost: one visit of each node, without recursion.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, NoReturn
 
@@ -64,7 +64,7 @@ def _kind(types: str, walked: str = "", plain: str = "") -> _Kind:
     return _Kind(frozenset(types.split()), tuple(walked.split()), frozenset(plain.split()))
 
 
-EVERYWHERE = frozenset({"class", "type", "alias", "query_location", "query_location_length"})
+_EVERYWHERE = frozenset({"class", "type", "alias", "query_location", "query_location_length"})
 # An object without a class: one branch of CASE, or one argument with its name.
 _ENTRY = _kind("", "when_expr then_expr expression", "name")
 _KINDS = {
@@ -164,9 +164,7 @@ def _parts(part: object, policy: Policy) -> list[ParseTree]:
 
 def _below(part: ParseTree, kind: _Kind, policy: Policy) -> Iterator[ParseTree]:
     """Yield what the fields of an object hold, with its entries taken apart."""
-    for name, value in part.items():
-        if name not in kind.walked and name not in kind.plain and name not in EVERYWHERE and not blank(value):
-            refuse(policy, name)
+    check_fields(part, kind.plain.union(kind.walked), policy)
     for name in kind.walked:
         held = part.get(name)
         for each in held if isinstance(held, list) else [] if held is None else [held]:
@@ -174,6 +172,13 @@ def _below(part: ParseTree, kind: _Kind, policy: Policy) -> Iterator[ParseTree]:
                 yield from _below(each, _ENTRY, policy)
             else:
                 yield each
+
+
+def check_fields(part: ParseTree, known: Collection[str], policy: Policy, *, called: str = "") -> None:
+    """Raise `BadQuery` if a field of the tree that is not known says something."""
+    for name, value in part.items():
+        if name not in known and name not in _EVERYWHERE and not blank(value):
+            refuse(policy, called or name)
 
 
 def refuse(policy: Policy, part: str, name: str = "") -> NoReturn:

@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any
 
 from hushtable.conditions.guard import functions
 from hushtable.conditions.guard.expressions import (
-    EVERYWHERE,
     WORDS,
     Expression,
     Names,
     ParseTree,
     blank,
+    check_fields,
     read_expression,
     refuse,
 )
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 PLACES = frozenset({"rowid", "filename", "file_index", "file_row_number"})
 
 _QUERY_NODES = frozenset({"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"})
+_SELECT_FIELDS = frozenset({"select_list", "from_table", "where_clause", "aggregate_handling"})
 _STAR_FIELDS = frozenset(
     {"relation_name", "exclude_list", "qualified_exclude_list", "rename_list", "replace_list"}
 )
@@ -127,7 +128,7 @@ def read_condition(
         raise _not_one(statements[0], connection, policy)
     node = _one_select(answer, statements[0], connection, policy)
     local = _local(node, ("data",), connection, policy, listed)
-    if local.where is None or not _is_plain(local.source["select_list"]):
+    if local.where is None:
         raise _not_one(statements[0], connection, policy)
     return local.where
 
@@ -276,12 +277,9 @@ def _local(
             hint = "A table of counts has no order of rows: leave it out."
             raise BadQuery(f"{policy.name} uses ORDER BY", hint)
         refuse(policy, str(modifier.get("type")))
-    for name, value in node.items():
-        if name == "aggregate_handling":
-            if value != "STANDARD_HANDLING":
-                refuse(policy, "group_sets")  # GROUP BY ALL leaves no other trace
-        elif name not in {"type", "select_list", "from_table", "where_clause"} and not blank(value):
-            refuse(policy, name)
+    check_fields(node, _SELECT_FIELDS, policy)
+    if node["aggregate_handling"] != "STANDARD_HANDLING":
+        refuse(policy, "group_sets")  # GROUP BY ALL leaves no other trace
     table = node["from_table"]
     _check_table(table, tables, policy)
     listed = functions.functions_of(connection, policy) if listed is None else listed
@@ -308,21 +306,13 @@ def _item(column: ParseTree, listed: Listed, policy: Policy) -> Item:
         expression = read_expression(column, listed, policy)
         name = column["alias"] or (expression.path[-1] if expression.path else "")
         return Item(is_star=False, expressions=(expression,), name=name)
-    for name, value in column.items():
-        if name not in EVERYWHERE and name not in _STAR_FIELDS and not blank(value):
-            refuse(policy, "STAR")  # COLUMNS(...)
+    check_fields(column, _STAR_FIELDS, policy, called="STAR")  # others are those of COLUMNS(...)
     return Item(
         is_star=True,
         expressions=tuple(read_expression(each["value"], listed, policy) for each in column["replace_list"]),
         replaced=tuple(each["key"] for each in column["replace_list"]),
         renamed=tuple((each["key"]["column"], each["value"]) for each in column["rename_list"]),
     )
-
-
-def _is_plain(columns: list[ParseTree]) -> bool:
-    """Return whether the columns of a SELECT are `*` and nothing else."""
-    fields = [name for column in columns for name, value in column.items() if not blank(value)]
-    return [column.get("class") for column in columns] == ["STAR"] and EVERYWHERE.issuperset(fields)
 
 
 def _check_table(table: ParseTree, tables: Collection[str], policy: Policy) -> None:
@@ -339,9 +329,7 @@ def _check_table(table: ParseTree, tables: Collection[str], policy: Policy) -> N
         names = ", ".join(sorted(tables)[:10]) + (", ..." if len(tables) > 10 else "")
         hint = f"Allowed are: {names}. Write the name alone; views, files and other schemas are not read."
         raise BadQuery(f"{policy.name} reads {quoted('.'.join(path))}, which is not one of its tables", hint)
-    for name, value in table.items():
-        if name not in EVERYWHERE and name not in _TABLE_FIELDS and not blank(value):
-            refuse(policy, name)
+    check_fields(table, _TABLE_FIELDS, policy)
 
 
 def _check_column(path: tuple[str, ...], connection: DuckDBPyConnection, policy: Policy) -> None:
