@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 
 from hushtable.domain.domain import Domain
 from hushtable.errors import BadChoice
+from hushtable.laws.geometric import Geometric
+from hushtable.laws.law import NoiseLaw
 from hushtable.laws.rationals import Rational
 from hushtable.methods.settings import (
     Everything,
@@ -84,7 +86,7 @@ def choice(
     threshold: Rational | None = None,
     one_sided: bool = False,
     cells: int,
-    rate: Fraction,
+    law: NoiseLaw,
     plan: Plan | None = None,
     structure: Structure = _CELLS,
 ) -> Choice:
@@ -128,7 +130,7 @@ def choice(
             hint = "Give a size alone: a tree stops by itself where noise would make it grow."
             raise BadChoice("a tree has no automatic cutoff", hint)
         if plan is None or isinstance(structure, Marginals):  # whose cells are not those of the plan
-            cutoff, rule = auto_cutoff(size, cells=cells, rate=rate, two_sided=not one_sided), AUTO_CUTOFF
+            cutoff, rule = auto_cutoff(size, cells=cells, law=law, two_sided=not one_sided), AUTO_CUTOFF
         else:
             cutoff, rule = _planned_cutoff(plan, structure), PLAN_RULE
         if summary == "filter" or threshold is not None:
@@ -149,6 +151,7 @@ def choice_over(
     threshold: Rational | None = None,
     one_sided: bool = False,
     plan: Plan | None = None,
+    law: type[NoiseLaw] = Geometric,
 ) -> Choice:
     """Return a summary over a domain, by its name or the structure's usual one: of each marginal of a cube.
 
@@ -158,7 +161,7 @@ def choice_over(
     if isinstance(structure, CountSketch) and size is not None:
         raise BadChoice("a sketch has no size", "Its width and its depth say how many buckets it has.")
 
-    def chosen(cells: int, rate: Fraction) -> Choice:
+    def chosen(cells: int, noise: NoiseLaw) -> Choice:
         return choice(
             summary or default_summary(structure),
             size=size,
@@ -166,15 +169,15 @@ def choice_over(
             threshold=threshold,
             one_sided=one_sided or needs_one_side(structure),
             cells=cells,
-            rate=rate,
+            law=noise,
             plan=plan,
             structure=structure,
         )
 
     units, for_each = published_units(structure, domain)
-    rate = epsilon / (sensitivity * for_each)
+    most = Fraction(sensitivity * for_each)
     if not isinstance(structure, Marginals):
-        return chosen(units, rate)
+        return chosen(units, law.calibrated(epsilon=epsilon, l1=most))
     if summary == AUTO and plan is None:
         raise BadChoice("a summary of `auto` needs an assumption about the table", _ASSUME)
     cube, parts = cube_space(structure, domain), []
@@ -184,12 +187,12 @@ def choice_over(
     if size is not None:
         size = Priority(size=size).size  # checked before it is used
     for each in cube.marginals:
-        cells, own_rate = each.domain.cells_total, rate * each.share
+        cells, own = each.domain.cells_total, law.calibrated(epsilon=epsilon * each.share, l1=most)
         if alone and size is not None:
-            method, rule = marginal_method(size, cells=cells, rate=own_rate, two_sided=not one_sided)
+            method, rule = marginal_method(size, cells=cells, law=own, two_sided=not one_sided)
             parts.append(Choice(method, rule, plan))
         else:
-            parts.append(chosen(cells, own_rate))
+            parts.append(chosen(cells, own))
     return over_cube(cube, parts)
 
 

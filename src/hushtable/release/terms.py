@@ -17,6 +17,8 @@ from hushtable.domain.kinds import plain
 from hushtable.domain.limits import LARGEST_RATE, LARGEST_SETTING, LARGEST_TOTAL, LONGEST_SQL, LONGEST_TEXT
 from hushtable.domain.measure import Measure
 from hushtable.errors import BadChoice, BadRelease, printable, shown
+from hushtable.laws.law import NoiseLaw
+from hushtable.laws.registry import DEFAULT_LAW, law_named
 from hushtable.methods.settings import Everything, Filter, FilterPriority, FilterThreshold, Method
 from hushtable.release.assumed import Assumption
 from hushtable.release.layout import check_names
@@ -43,6 +45,7 @@ _KINDS: dict[str, tuple[object, str]] = {
     "plan": (Assumption | None, "an Assumption or nothing"),
     "keys": (tuple, "texts"),
     "parts": (tuple, "parts"),
+    "law_name": (str, "text"),
 }
 
 _ROWS = Measure()
@@ -67,7 +70,8 @@ class Terms:
     (0 and None: none was bought). `rule` names an automatic choice of settings, and `plan` is what a plan
     that chose or judged them assumed. `cutoff` and `threshold` are those that the published rows met, None
     where there is none. `keys` are those of a sketch's hashing. Of a data cube, `parts` say these things for
-    each marginal, and `method`, `rule`, `cutoff` and `threshold` are those of its largest one.
+    each marginal, and `method`, `rule`, `cutoff` and `threshold` are those of its largest one. `law_name` is
+    that of the law of all noise.
     """
 
     domain: Domain
@@ -88,6 +92,7 @@ class Terms:
     plan: Assumption | None = None
     keys: tuple[str, ...] = ()
     parts: tuple[Part, ...] = ()
+    law_name: str = DEFAULT_LAW
 
     def __post_init__(self) -> None:
         for name, (kind, wanted) in _KINDS.items():
@@ -95,6 +100,7 @@ class Terms:
             if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):  # type: ignore[arg-type]
                 raise BadRelease(f"its {name} is {shown(value)}", f"It must be {wanted}.")
         self._check_lengths()
+        law_named(self.law_name)
         if not self.domain.reviewed:
             raise BadRelease("its domain is a draft", "Review the domain file, then take `reviewed` out.")
         if not 0 <= self.total_epsilon < self.epsilon:
@@ -204,12 +210,33 @@ class Terms:
 
     @property
     def rate(self) -> Fraction:
-        """The rate g of the noise: a cell or node changed by x with chance proportional to exp(-g|x|).
+        """The rate of the noise in a cell or node: its epsilon divided by the sensitivity.
 
         Of a data cube, that of the marginals with the most noise.
         """
-        share = 1 if self.nodes is None else self.nodes.share
-        return (self.epsilon - self.total_epsilon) * share / self.sensitivity
+        return (self.epsilon - self.total_epsilon) * self._share / self.sensitivity
+
+    @property
+    def _share(self) -> int:
+        return 1 if self.nodes is None else self.nodes.share
+
+    @property
+    def law(self) -> NoiseLaw:
+        """The law of the noise in a cell or node; of a data cube, of the marginals with the most noise."""
+        return self.law_at(self._share)
+
+    def law_at(self, share: int) -> NoiseLaw:
+        """Return the law of the noise in nodes with a share of epsilon, in which levels of a tree differ."""
+        epsilon, l1 = (self.epsilon - self.total_epsilon) * share, Fraction(self.sensitivity)
+        return law_named(self.law_name).calibrated(epsilon=epsilon, l1=l1)
+
+    @property
+    def total_law(self) -> NoiseLaw | None:
+        """The law of the noisy total's noise, if there is one."""
+        if not self.total_epsilon:
+            return None
+        kind, l1 = law_named(self.law_name), Fraction(self.measure.sensitivity)
+        return kind.calibrated(epsilon=self.total_epsilon, l1=l1)
 
     @property
     def total_rate(self) -> Fraction | None:

@@ -122,7 +122,9 @@ def weights_by(terms: Terms, codes: NDArray[np.int64], counts: NDArray[np.int64]
         return weights
     if not isinstance(terms.nodes, PrunedSpace):
         return weights_of(counts, terms.threshold)
-    return own_masses(terms.nodes.tree, codes[:, 0], counts, rate=terms.rate, cutoff=terms.cutoff or 1.0)
+    tree, cutoff = terms.nodes.tree, terms.cutoff or 1.0
+    laws = [terms.law_at(share) for share in tree.shares]
+    return own_masses(tree, codes[:, 0], counts, laws=laws, cutoff=cutoff)
 
 
 def _write_file(file: BinaryIO, terms: Terms, rows: _Rows, own: range, part: FilePart | None = None) -> str:

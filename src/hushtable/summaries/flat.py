@@ -23,8 +23,8 @@ from hushtable.domain.keys import KeySpace, ascending, no_keys, sorting_order
 from hushtable.errors import TooManyCells, TooManyRows
 from hushtable.laws.acceptance import Acceptance, Band, widens
 from hushtable.laws.balls import nearest_float
-from hushtable.laws.integers import at_rate
-from hushtable.laws.rationals import as_rate
+from hushtable.laws.geometric import Geometric
+from hushtable.laws.law import NoiseLaw, at_law
 from hushtable.methods.settings import (
     LARGEST_SIZE,
     Everything,
@@ -57,6 +57,7 @@ def summarize_table(
     epsilon: Fraction,
     sensitivity: Fraction,
     entropy: BitSource,
+    law: type[NoiseLaw] = Geometric,
     threads: int = 1,
     slices: int | None = None,
     first_guess: Acceptance | None = None,
@@ -71,6 +72,7 @@ def summarize_table(
         epsilon=epsilon,
         sensitivity=sensitivity,
         entropy=entropy,
+        law=law,
         first_guess=first_guess,
     )
 
@@ -83,12 +85,13 @@ def summarize_slices(
     epsilon: Fraction,
     sensitivity: Fraction,
     entropy: BitSource,
+    law: type[NoiseLaw] = Geometric,
     first_guess: Acceptance | None = None,
 ) -> Summary:
     """Draw a summary of a table that comes in slices, wherever they are."""
-    rate = as_rate(epsilon / sensitivity)
-    check_method(method, cells_total=space.cells_total, rate=rate)
-    draw = _Draw(slices, rate, entropy)
+    noise = law.calibrated(epsilon=epsilon, l1=sensitivity).checked()
+    check_method(method, cells_total=space.cells_total, law=noise)
+    draw = _Draw(slices, noise, entropy)
     threshold: float | None = None
     cutoff: Fraction | int | None = None
     match method:
@@ -103,7 +106,7 @@ def summarize_slices(
             found, threshold = draw.priorities(size, rule, first_guess)
             cutoff = rule.cutoff
         case _:
-            rule = acceptance_of(method, cells_total=space.cells_total, rate=rate)
+            rule = acceptance_of(method, cells_total=space.cells_total, law=noise)
             found = draw.accepted(rule)
             cutoff = rule.cutoff
             threshold = None if isinstance(method, Filter) else float(rule.threshold or 0)
@@ -119,10 +122,11 @@ def summarize_slices(
         weights=weights_of(found.counts, threshold),
         threshold=threshold,
         cutoff=None if cutoff is None else float(cutoff),
+        law_name=law.name,
     )
 
 
-def check_method(method: Method, *, cells_total: int, rate: Fraction) -> None:
+def check_method(method: Method, *, cells_total: int, law: NoiseLaw) -> None:
     """Raise where a method would publish too much: by public numbers, the same for every table of a shape.
 
     Not for consistent trees, which keep few empty nodes whatever the cutoff (`rooted`).
@@ -133,49 +137,49 @@ def check_method(method: Method, *, cells_total: int, rate: Fraction) -> None:
     elif isinstance(method, Threshold | FilterThreshold) or (
         isinstance(method, Filter) and method.size is None
     ):
-        rule = acceptance_of(method, cells_total=cells_total, rate=rate)
-        expected = _expected(rule, cells_total, rate)
+        rule = acceptance_of(method, cells_total=cells_total, law=law)
+        expected = _expected(rule, cells_total, law)
         if expected > LARGEST_SIZE:
             raise TooManyRows(expected=expected, limit=LARGEST_SIZE)
 
 
-def expected_empty(method: Method, *, cells: int, rate: Fraction) -> float:
+def expected_empty(method: Method, *, cells: int, law: NoiseLaw) -> float:
     """Return about how many empty cells a method draws: by public numbers."""
     if isinstance(method, Everything):
         return float(cells)
     if isinstance(method, Threshold | FilterThreshold) or (
         isinstance(method, Filter) and method.size is None
     ):
-        return _expected(acceptance_of(method, cells_total=cells, rate=rate), cells, rate)
+        return _expected(acceptance_of(method, cells_total=cells, law=law), cells, law)
     return min(float(getattr(method, "size", 0)), float(cells))
 
 
-def _expected(rule: Acceptance | Band, cells: int, rate: Fraction) -> float:
+def _expected(rule: Acceptance | Band, cells: int, law: NoiseLaw) -> float:
     """Return how many of so many empty cells a rule accepts on average."""
-    return nearest_float(at_rate(lambda a: rule.pass_probability(a) * cells, rate))
+    return nearest_float(at_law(lambda noise: rule.pass_probability(noise) * cells, law))
 
 
 def acceptance_of(
-    method: Filter | Threshold | FilterThreshold, *, cells_total: int, rate: Fraction
+    method: Filter | Threshold | FilterThreshold, *, cells_total: int, law: NoiseLaw
 ) -> Acceptance:
     """Return the rule of a method. A threshold from a size uses the public number of cells, nothing else."""
     cutoff, threshold = getattr(method, "cutoff", None), getattr(method, "threshold", None)
     rule = Acceptance(cutoff=cutoff, threshold=threshold, two_sided=method.two_sided)
     if method.size is None:
         return rule
-    return threshold_for(method.size, cells=cells_total, rate=rate, rule=rule)
+    return threshold_for(method.size, cells=cells_total, law=law, rule=rule)
 
 
 class _Draw(NamedTuple):
     """One summary in the making: the slices, and what every step of it needs."""
 
     slices: Slices
-    rate: Fraction
+    law: NoiseLaw
     entropy: BitSource
 
     def everything(self, method: Everything) -> Candidates:
         """Return all cells, each with noise."""
-        task = partial(draw_everything, rate=self.rate)
+        task = partial(draw_everything, law=self.law)
         found = finish(self.slices.map_slices(task, [()] * len(self.slices.cells_empty), self.entropy))
         return found._replace(counts=np.maximum(found.counts, 0)) if method.nonnegative else found
 
@@ -190,7 +194,7 @@ class _Draw(NamedTuple):
         """Return the `size` largest counts, and the smallest of them."""
 
         def rule_for(expected: int, cells: int) -> Acceptance:
-            return cutoff_for(expected, cells=cells, rate=self.rate, two_sided=two_sided)
+            return cutoff_for(expected, cells=cells, law=self.law, two_sided=two_sided)
 
         rules, accepted = self._extended(size, rule_for, first_guess)
         return finish_largest(self._candidates(rules, accepted), rules, self.entropy, size=size)
@@ -201,7 +205,7 @@ class _Draw(NamedTuple):
         """Return a priority sample of the cells that the plain rule accepts, and its threshold."""
 
         def rule_for(expected: int, cells: int) -> Acceptance:
-            return threshold_for(expected, cells=cells, rate=self.rate, rule=rule)
+            return threshold_for(expected, cells=cells, law=self.law, rule=rule)
 
         rules, accepted = self._extended(size, rule_for, first_guess)
         found, tau = finish_priorities(self._candidates(rules, accepted), rules, self.entropy, size=size)
@@ -234,8 +238,8 @@ class _Draw(NamedTuple):
 
     def _counts(self, left: Sequence[int], rule: Acceptance | Band) -> list[int]:
         """Draw how many of the empty cells that are left in each slice a rule accepts."""
-        chance, total = at_rate(rule.pass_probability, self.rate), sum(left)
-        expected = _expected(rule, total, self.rate)
+        chance, total = at_law(rule.pass_probability, self.law), sum(left)
+        expected = _expected(rule, total, self.law)
         if len(left) <= _FEW_SLICES or expected > _SLICE or total >> 64:
             return [binomial(cells, chance, self.entropy) for cells in left]
         # Of many slices with few each: how many in all, then which they are among all (PROOF.md, step 2).
@@ -249,5 +253,5 @@ class _Draw(NamedTuple):
         self, rules: Sequence[Acceptance], accepted: Sequence[Sequence[int]]
     ) -> Iterator[Candidates]:
         """Yield the accepted cells of each slice."""
-        task = partial(draw_candidates, rules=rules, rate=self.rate)
+        task = partial(draw_candidates, rules=rules, law=self.law)
         return self.slices.map_slices(task, accepted, self.entropy)

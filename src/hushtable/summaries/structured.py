@@ -17,7 +17,8 @@ import numpy as np
 
 from hushtable.errors import BadChoice, BadNumber, InternalError
 from hushtable.laws.acceptance import Acceptance
-from hushtable.laws.rationals import as_rate
+from hushtable.laws.geometric import Geometric
+from hushtable.laws.law import NoiseLaw
 from hushtable.methods.settings import Filter, FilterPriority, FilterThreshold, Method
 from hushtable.methods.weights import weights_of
 from hushtable.noise import BitSource
@@ -75,6 +76,7 @@ def draw_nodes(
     epsilon: Fraction,
     sensitivity: Fraction,
     entropy: BitSource,
+    law: type[NoiseLaw] = Geometric,
     threads: int = 1,
     first_guess: Acceptance | None = None,
     progress: Progress = unheard,
@@ -82,15 +84,17 @@ def draw_nodes(
     """Draw a summary of nodes; `sensitivity` is what one person changes in all of them together."""
     if isinstance(nodes, SketchSpace):
         buckets = sketched(table, nodes)
-        drawn = summarize_table(buckets, method, epsilon=epsilon, sensitivity=sensitivity, entropy=entropy)
+        drawn = summarize_table(
+            buckets, method, epsilon=epsilon, sensitivity=sensitivity, entropy=entropy, law=law
+        )
         return replace(drawn, nodes=nodes)
     if isinstance(nodes, PrunedSpace):
         return _summarize_pruned(
-            table, nodes, method, epsilon=epsilon, sensitivity=sensitivity, entropy=entropy
+            table, nodes, method, epsilon=epsilon, sensitivity=sensitivity, entropy=entropy, law=law
         )
     if nodes.consistent_tree is not None:
         return _summarize_consistent(
-            table, nodes, method, epsilon=epsilon, sensitivity=sensitivity, entropy=entropy
+            table, nodes, method, epsilon=epsilon, sensitivity=sensitivity, entropy=entropy, law=law
         )
     drawn = summarize_slices(
         SlicesHere(lifted(table, nodes), threads, progress),
@@ -99,6 +103,7 @@ def draw_nodes(
         epsilon=epsilon,
         sensitivity=sensitivity,
         entropy=entropy,
+        law=law,
         first_guess=first_guess,
     )
     return replace(drawn, nodes=nodes)
@@ -112,18 +117,19 @@ def _summarize_consistent(
     epsilon: Fraction,
     sensitivity: Fraction,
     entropy: BitSource,
+    law: type[NoiseLaw],
 ) -> Summary:
     """Draw a summary of a tree in which no node is kept without its ancestors."""
     if nodes.consistent_tree is None or not isinstance(method, Filter | FilterThreshold | FilterPriority):
         raise InternalError("no filter of a consistent tree was asked for")
-    rate = as_rate(epsilon / sensitivity)
+    noise = law.calibrated(epsilon=epsilon, l1=sensitivity).checked()
     (axis,) = nodes.axes
     rule = Acceptance(cutoff=method.cutoff, two_sided=False)
     if isinstance(method, FilterThreshold):
-        rule = acceptance_of(method, cells_total=nodes.nodes_total, rate=rate)
+        rule = acceptance_of(method, cells_total=nodes.nodes_total, law=noise)
     binary = BranchingTree(LineAddresses(axis.line), branching=2)  # the same nodes, with other numbers
     by_size = method.size if isinstance(method, Filter) else None
-    found = _rooted(table, binary, [rate] * binary.levels, entropy, cutoff=rule.lowest, size=by_size)
+    found = _rooted(table, binary, [noise] * binary.levels, entropy, cutoff=rule.lowest, size=by_size)
     levels = binary.level_of(found.numbers)
     numbers = found.numbers - np.array(binary.offsets)[levels] + np.array(axis.tree.offsets)[levels]
     counts, threshold = found.counts, None
@@ -147,6 +153,7 @@ def _summarize_consistent(
         threshold=threshold,
         cutoff=None if cutoff is None else float(cutoff),
         nodes=nodes,
+        law_name=law.name,
     )
 
 
@@ -158,16 +165,17 @@ def _summarize_pruned(
     epsilon: Fraction,
     sensitivity: Fraction,
     entropy: BitSource,
+    law: type[NoiseLaw],
 ) -> Summary:
     """Draw a tree from the root down, as far as it matters."""
     if not isinstance(method, Filter):
         raise InternalError("no filter of a pruned tree was asked for")
-    rates = [as_rate(epsilon * share / sensitivity) for share in nodes.tree.shares]
-    check_cutoff(nodes, method, rate=rates[-1])
-    least = least_cutoff(nodes.tree.branching, rates[-1])
+    laws = [law.calibrated(epsilon=epsilon * share, l1=sensitivity).checked() for share in nodes.tree.shares]
+    check_cutoff(nodes, method, law=laws[-1])
+    least = least_cutoff(nodes.tree.branching, laws[-1])
     cutoff = Acceptance(cutoff=method.cutoff).cutoff
     lowest = least if cutoff is None else ceil(cutoff)
-    found = _rooted(table, nodes.tree, rates, entropy, cutoff=lowest, size=method.size, root_stays=True)
+    found = _rooted(table, nodes.tree, laws, entropy, cutoff=lowest, size=method.size, root_stays=True)
     reached = known_cutoff(found.counts, float(lowest if found.cutoff is None else found.cutoff))
     return Summary(
         shape=nodes.space.shape,
@@ -176,36 +184,37 @@ def _summarize_pruned(
         sensitivity=sensitivity,
         codes=found.numbers[:, np.newaxis],
         counts=found.counts,
-        weights=own_masses(nodes.tree, found.numbers, found.counts, rate=rates[-1], cutoff=reached),
+        weights=own_masses(nodes.tree, found.numbers, found.counts, laws=laws, cutoff=reached),
         threshold=None,
         cutoff=reached,
         nodes=nodes,
+        law_name=law.name,
     )
 
 
 def _rooted(
     table: SparseTable,
     tree: BranchingTree,
-    rates: Sequence[Fraction],
+    laws: Sequence[NoiseLaw],
     entropy: BitSource,
     *,
     cutoff: int,
     size: int | None,
     root_stays: bool = False,
 ) -> Rooted:
-    """Draw a tree from the root down, with noise of its own rate on each level."""
+    """Draw a tree from the root down, with noise of its own law on each level."""
 
     def noised(level: int, prefixes: Numbers, counts: Numbers) -> Numbers:
-        return noisy(counts, rates[level], entropy)
+        return noisy(counts, laws[level], entropy)
 
     addresses = tree.addresses.of(table.space.unpack(table.keys))
     occupied = Occupied(addresses, table.counts)
     return rooted_tree(occupied, tree, noised, entropy, cutoff=cutoff, size=size, root_stays=root_stays)
 
 
-def check_cutoff(nodes: PrunedSpace, method: Filter, *, rate: Fraction) -> None:
+def check_cutoff(nodes: PrunedSpace, method: Filter, *, law: NoiseLaw) -> None:
     """Raise where noise alone would make a pruned tree grow: by public numbers."""
-    least, cutoff = least_cutoff(nodes.tree.branching, rate), Acceptance(cutoff=method.cutoff).cutoff
+    least, cutoff = least_cutoff(nodes.tree.branching, law), Acceptance(cutoff=method.cutoff).cutoff
     if cutoff is not None and cutoff < least:
         hint = f"Give {least:,} or more, a size instead, or more epsilon."
         said = str(cutoff)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from hushtable.errors import BadChoice, BadNumber, BadSettings
 from hushtable.laws.acceptance import LARGEST_NOISY, Acceptance
 from hushtable.laws.rationals import Rational, as_count, as_fraction
+from hushtable.laws.registry import law_named
 from hushtable.methods.weights import weights_of
 from hushtable.noise import BitSource, KeyStream, bernoulli, kept
 from hushtable.structures.branching import BranchingTree
@@ -103,8 +104,11 @@ def _only(
     weights = weights_of(counts, threshold)
     if isinstance(summary.nodes, PrunedSpace):
         cutoff = known_cutoff(counts, cutoff or 1.0)
-        rate = summary.epsilon * summary.nodes.share / summary.sensitivity
-        weights = own_masses(summary.nodes.tree, codes[:, 0], counts, rate=rate, cutoff=cutoff)
+        tree, kind = summary.nodes.tree, law_named(summary.law_name)
+        laws = [
+            kind.calibrated(epsilon=summary.epsilon * share, l1=summary.sensitivity) for share in tree.shares
+        ]
+        weights = own_masses(tree, codes[:, 0], counts, laws=laws, cutoff=cutoff)
     return replace(summary, codes=codes, counts=counts, weights=weights, threshold=threshold, cutoff=cutoff)
 
 
