@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 import hushtable as ht
 from benchmarks import dense, pruned
 from benchmarks.report import Figure, Say, Sheet
+from hushtable.laws.geometric import Geometric
 from hushtable.methods.tuning import auto_cutoff
 from hushtable.noise import KeyStream, two_sided_geometric
 from hushtable.structures.trees import DyadicTree, HaarTree
@@ -107,7 +108,7 @@ Release = Callable[[Grid, Fraction], Errors]
 def _sampled(grid: Grid, epsilon: Fraction) -> Errors:
     """Draw what `ht.publish` does, and a noisy total: what rows miss of it is spread over absent cells."""
     for_total, rate = epsilon * _TOTAL_SHARE, epsilon * (1 - _TOTAL_SHARE)
-    cutoff = auto_cutoff(grid.size, cells=prod(grid.shape), rate=rate, two_sided=True)
+    cutoff = auto_cutoff(grid.size, cells=prod(grid.shape), law=Geometric(rate), two_sided=True)
     found = ht.summarize(grid.sparse, ht.FilterPriority(cutoff=cutoff, size=grid.size), epsilon=rate)
     total = grid.counts.sum() + two_sided_geometric(for_total, KeyStream(), count=1)[0]
     values, absent = np.zeros(grid.shape), np.ones(grid.shape)

@@ -16,7 +16,9 @@ from benchmarks.timing import Job, best, interleaved
 from hushtable.domain.keys import Keys, KeySpace, no_keys
 from hushtable.laws.acceptance import Acceptance, Band
 from hushtable.laws.balls import Real, nearest_float, rational_real
-from hushtable.laws.integers import Piece, at_rate
+from hushtable.laws.geometric import Geometric
+from hushtable.laws.integers import Piece
+from hushtable.laws.law import at_law
 from hushtable.noise import (
     KeyStream,
     accepted_noise,
@@ -26,7 +28,7 @@ from hushtable.noise import (
     kept,
     two_sided_geometric,
 )
-from hushtable.noise.blocks import IntegerSampler
+from hushtable.noise.blocks import GeometricSampler
 
 _DRAWS = 10**7
 _ROUNDS = 5
@@ -144,7 +146,7 @@ def coins(say: Say) -> Sheet:
         columns=("draw", "NumPy's way", "ns a\ndraw", "NumPy\nns", "ratio"),
         note="Ours come from AES-256 under a fresh key, NumPy's from PCG64, which can be predicted.",
     )
-    irrational = at_rate(Acceptance(cutoff=10).pass_probability, Fraction(1, 10))
+    irrational = at_law(Acceptance(cutoff=10).pass_probability, Geometric(Fraction(1, 10)))
     chance = nearest_float(irrational)
     magnitudes = abs(two_sided_geometric(Fraction(1, 10), KeyStream(), count=_DRAWS))
     threshold = Fraction(61, 2)
@@ -180,7 +182,7 @@ def _noise(rate: Fraction) -> Job:
 
 
 def _accepted(rule: Acceptance | Band, rate: Fraction) -> Job:
-    return lambda: accepted_noise(rule, rate, KeyStream(), count=_DRAWS)
+    return lambda: accepted_noise(rule, Geometric(rate), KeyStream(), count=_DRAWS)
 
 
 def _numpy_noise(rate: Fraction) -> Job:
@@ -190,14 +192,14 @@ def _numpy_noise(rate: Fraction) -> Job:
 
 def _build_seconds(pieces: tuple[Piece, ...] | None, rate: Fraction) -> float:
     """Return the median time to build a sampler that is not in the cache, flint being loaded."""
-    nearest_float(at_rate(lambda a: a(1), rate))
-    return median(interleaved([partial(IntegerSampler, pieces, rate)], rounds=_ROUNDS)[0])
+    nearest_float(at_law(lambda noise: noise.tail(1), Geometric(rate)))
+    return median(interleaved([partial(GeometricSampler, pieces, rate)], rounds=_ROUNDS)[0])
 
 
 def _chance_near(goal: float) -> Real:
     """Return the chance of a filter whose whole cutoff brings it within 0.1 % of `goal`."""
     cutoff = round(-log(goal) / _COUNT_RATE)
-    return at_rate(Acceptance(cutoff=cutoff).pass_probability, _COUNT_RATE)
+    return at_law(Acceptance(cutoff=cutoff).pass_probability, Geometric(_COUNT_RATE))
 
 
 def _empty(space: KeySpace, occupied: Keys) -> Keys:

@@ -18,6 +18,7 @@ import hushtable as ht
 from benchmarks import commuters
 from benchmarks.drawn import Array, absent
 from benchmarks.report import Figure, Say, Sheet, Within
+from hushtable.laws.geometric import Geometric
 from hushtable.methods.settings import Method
 from hushtable.noise import KeyStream, two_sided_geometric
 from hushtable.planning.plan import Plan
@@ -196,7 +197,9 @@ def sketches(say: Say) -> Sheet:
             say(f"{name}: {width} x {depth}")
             structure = ht.CountSketch(width=width, depth=depth)
             said = plan.sketch(structure)
-            errors = SketchErrors(plan.profile, structure, cells_total=10**5, rate=plan.rate / depth)
+            errors = SketchErrors(
+                plan.profile, structure, cells_total=10**5, law=Geometric(plan.rate / depth)
+            )
             squares, means = _sketch_errors(counts, structure, plan.rate / depth, sizes)
             for place, size in enumerate(sizes):
                 standard, mean = errors.standard_error(size), errors.mean_error(size)

@@ -26,6 +26,7 @@ from benchmarks.timing import best
 from hushtable.answers.nodes.ranges import Ranges
 from hushtable.answers.pruned.coverage import LineCoverage
 from hushtable.answers.pruned.walking import walked
+from hushtable.laws.geometric import Geometric
 from hushtable.methods.settings import Method
 from hushtable.planning.merging import Merging
 from hushtable.planning.plan import set_sizes
@@ -61,8 +62,8 @@ def predicted(say: Say) -> Sheet:
     )
     table = _paper()
     profile = ht.Profile.normal(cells=10**5, mean=100, sd=20)
-    rate, total_rate = epsilon * (1 - TOTAL_SHARE), epsilon * TOTAL_SHARE
-    ready = Predictor(profile, Setting(cells_total=10**6, rate=rate, total_rate=total_rate))
+    law, total_law = Geometric(epsilon * (1 - TOTAL_SHARE)), Geometric(epsilon * TOTAL_SHARE)
+    ready = Predictor(profile, Setting(cells_total=10**6, law=law, total_law=total_law))
     arms: tuple[tuple[Method, bool, int], ...] = (
         (ht.Filter(cutoff=50), True, 200),
         (ht.Priority(size=10**5), True, 600),
@@ -158,7 +159,7 @@ def ranges(say: Say) -> Sheet:
             ht.Tree(),
             ht.Filter(size=line.size, two_sided=False),
             cells_total=table.cells_total,
-            rate=epsilon,
+            law_for=partial(_share_of, epsilon),
             domain_bytes=0,
             sizes=sizes,
         )
@@ -175,6 +176,10 @@ def ranges(say: Say) -> Sheet:
     return sheet
 
 
+def _share_of(epsilon: Fraction, share: Fraction) -> Geometric:
+    return Geometric(epsilon * share)
+
+
 def _range_errors(table: Table, epsilon: Fraction, size: int, sizes: list[int]) -> tuple[Array, int]:
     """Draw a tree; return the mean errors over ranges of each size, and its rows."""
     cells = table.cells_total
@@ -182,8 +187,8 @@ def _range_errors(table: Table, epsilon: Fraction, size: int, sizes: list[int]) 
     drawn = ht.summarize(sparse, ht.Filter(size=size), epsilon=epsilon, structure=ht.Tree())
     nodes = drawn.nodes
     assert isinstance(nodes, PrunedSpace)
-    rate = epsilon * nodes.share / nodes.per_cell
-    fit = fitted(nodes.tree, drawn.codes[:, 0], drawn.counts, rate=rate, cutoff=drawn.cutoff or 1.0)
+    laws = [Geometric(epsilon * share / nodes.per_cell) for share in nodes.tree.shares]
+    fit = fitted(nodes.tree, drawn.codes[:, 0], drawn.counts, laws=laws, cutoff=drawn.cutoff or 1.0)
     running = np.append(0, np.cumsum(table.counts))
     errors = np.zeros(len(sizes))
     for place, width in enumerate(sizes):

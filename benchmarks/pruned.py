@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import hushtable as ht
+from hushtable.laws.geometric import Geometric
 from hushtable.noise import KeyStream
 from hushtable.structures.branching import BranchingTree
 from hushtable.structures.fitting import Estimates, Fit, Given, Level, fitted
@@ -59,9 +60,10 @@ def drawn(table: ht.SparseTable, nodes: PrunedSpace, *, epsilon: Fraction, size:
         entropy=KeyStream(),
         nodes=nodes,
     )
-    rate, cutoff = epsilon * nodes.share / nodes.per_cell, found.cutoff or 1.0
+    laws = [Geometric(epsilon * share / nodes.per_cell) for share in nodes.tree.shares]
+    cutoff = found.cutoff or 1.0
     return Drawn(
-        nodes.tree, fitted(nodes.tree, found.codes[:, 0], found.counts, rate=rate, cutoff=cutoff), cutoff
+        nodes.tree, fitted(nodes.tree, found.codes[:, 0], found.counts, laws=laws, cutoff=cutoff), cutoff
     )
 
 

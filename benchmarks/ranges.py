@@ -25,6 +25,7 @@ from benchmarks.report import Bar, Figure, Say, Sheet, Within
 from benchmarks.tables import made_up
 from benchmarks.timing import best
 from benchmarks.worker import fresh
+from hushtable.laws.geometric import Geometric
 from hushtable.methods.tuning import auto_cutoff
 from hushtable.noise import KeyStream, Replay
 from hushtable.structures.trees import DyadicTree, HaarTree
@@ -94,7 +95,7 @@ def arms() -> Iterator[Arm]:
 
 def _auto_cutoff(values: int, levels: int) -> int:
     """Return the cutoff that `ht.publish` chooses."""
-    return auto_cutoff(SIZE, cells=values, rate=EPSILON / levels, two_sided=True)
+    return auto_cutoff(SIZE, cells=values, law=Geometric(EPSILON / levels), two_sided=True)
 
 
 class Table:

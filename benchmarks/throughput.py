@@ -18,9 +18,10 @@ import hushtable as ht
 from benchmarks.report import Figure, Say, Sheet
 from benchmarks.tables import made_up
 from benchmarks.timing import Job, interleaved
+from hushtable.laws.geometric import Geometric
 from hushtable.methods.settings import Method
 from hushtable.methods.tuning import cutoff_for, threshold_for
-from hushtable.noise.blocks import integer_sampler
+from hushtable.noise.samplers import sampler_of
 
 _SHAPE = (1000, 1000)
 _CELLS_TOTAL = 10**6
@@ -110,7 +111,7 @@ def _at_density(density: str, cells: int) -> list[Speed]:
     jobs |= {name: ours(name, method) for name, method in _methods(cells).items()}
     first = {}
     for name, job in jobs.items():
-        for kept in (integer_sampler, threshold_for, cutoff_for):
+        for kept in (sampler_of, threshold_for, cutoff_for):
             kept.cache_clear()
         start = perf_counter()
         job()
@@ -126,7 +127,7 @@ def _at_density(density: str, cells: int) -> list[Speed]:
 
 def _methods(size: int) -> Mapping[str, Method]:
     """Return every method of the paper, with settings that publish about `size` rows."""
-    cutoff = cutoff_for(size, cells=_CELLS_TOTAL, rate=_EPSILON, two_sided=True).lowest + 1
+    cutoff = cutoff_for(size, cells=_CELLS_TOTAL, law=Geometric(_EPSILON), two_sided=True).lowest + 1
     half = cutoff // 2
     return {
         "Everything": ht.Everything(),

@@ -324,7 +324,8 @@ def _check_answers() -> None:
         release = uniform_table().published(Arm(ht.Tree(), ht.Filter(size=SIZE)), folder)
     terms, tree = release.terms, over((CELLS,), ht.Tree()).tree
     cutoff = terms.cutoff or 1.0
-    fit = fitted(tree, release.codes[:, 0], release.counts, rate=terms.rate, cutoff=cutoff)
+    laws = [terms.law_at(share) for share in tree.shares]
+    fit = fitted(tree, release.codes[:, 0], release.counts, laws=laws, cutoff=cutoff)
     found = Drawn(tree, fit, cutoff)
     sums = WAYS["cells"].answers(found.cells(), ranges)
     for start, stop, sum_, value, low, high in zip(*ranges, sums, *_answered(found, ranges), strict=True):

@@ -7,6 +7,7 @@ Cost: some seconds; no data.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from math import sqrt
 
 import numpy as np
@@ -18,8 +19,10 @@ from rich.text import Text
 
 from hushtable.laws.acceptance import Acceptance
 from hushtable.laws.balls import nearest_float
-from hushtable.laws.integers import Binomial, TwoSidedGeometric, at_rate
-from hushtable.laws.powers import Number, Powers
+from hushtable.laws.geometric import Geometric
+from hushtable.laws.integers import Binomial, TwoSidedGeometric, WeightedGeometric
+from hushtable.laws.law import at_law
+from hushtable.laws.powers import ExponentialPowers, Number, Powers
 from hushtable.noise import KeyStream, accepted_noise, binomial, two_sided_geometric, uniform_below
 
 DRAWS = 1_000_000
@@ -56,17 +59,18 @@ def noise() -> Iterator[Line]:
 
 def accepted(rule: Acceptance, edge: int) -> Iterator[Line]:
     """The noise of the empty cells that a summary accepts: the others are never drawn."""
-    values = accepted_noise(rule, RATE, KeyStream(), count=DRAWS)
+    values = accepted_noise(rule, Geometric(RATE), KeyStream(), count=DRAWS)
     yield _share("P(V > 0)", 1 / 2, values > 0)
-    yield _share(f"P(|V| >= {edge})", _at_rate(lambda a: rule.magnitude(a).tail(edge)), abs(values) >= edge)
-    mean = _at_rate(lambda a: rule.magnitude(a).mean())
-    variance = _at_rate(lambda a: rule.magnitude(a).variance())
+    law = partial(WeightedGeometric, rule.pieces)
+    yield _share(f"P(|V| >= {edge})", _at_rate(lambda a: law(a).tail(edge)), abs(values) >= edge)
+    mean = _at_rate(lambda a: law(a).mean())
+    variance = _at_rate(lambda a: law(a).variance())
     yield from _moments(" of |V|", abs(values), mean, variance)
 
 
 def passing(rule: Acceptance) -> Iterator[Line]:
     """How many of CELLS empty cells a summary accepts."""
-    chance = at_rate(rule.pass_probability, RATE)
+    chance = at_law(rule.pass_probability, Geometric(RATE))
     entropy = KeyStream()
     values = np.array([binomial(CELLS, chance, entropy) for _ in range(COUNTS)])
     yield _share("P(K = 5)", nearest_float(lambda bits: Binomial(CELLS, chance(bits)).mass(5)), values == 5)
@@ -123,7 +127,7 @@ def main() -> None:
 
 def _at_rate(formula: Callable[[Powers], Number]) -> float:
     """Return what a formula gives at RATE, correct to the last bit or the one before."""
-    return nearest_float(at_rate(formula, RATE))
+    return nearest_float(lambda precision: formula(ExponentialPowers(RATE)))
 
 
 def _share(what: str, requested: float, hits: NDArray[np.bool_]) -> Line:

@@ -36,7 +36,7 @@ from tests.answers.test_trees import domain_of, most
 from tests.harness.nodes import node_space
 from tests.harness.statistics import draws, replay, tries
 from tests.release.examples import rows, tree_terms, write
-from tests.structures.pruned import Numbers, World, every_cell, pruned
+from tests.structures.pruned import Numbers, World, every_cell, level_laws, pruned
 
 Array = NDArray[np.float64]
 
@@ -123,7 +123,9 @@ def test_one_cell_counts_among_2_to_the_60() -> None:
     numbers = [(cell >> shift) + offset for shift, offset in zip(tree.shifts, tree.offsets, strict=True)]
     own = np.zeros(tree.levels)
     own[-1] = 1000
-    fit = fitted(tree, np.array(numbers), np.full(tree.levels, 1000), rate=1.0, cutoff=20.0).with_own(own)
+    fit = fitted(
+        tree, np.array(numbers), np.full(tree.levels, 1000), laws=level_laws(tree, 1.0), cutoff=20.0
+    ).with_own(own)
     stops = np.array([cell, cell + 1, 1 << 60, 1 << 60, 1 << 60])
     starts = np.array([0, 0, 0, cell, cell + 1])
     value, *_ = walked(tree, fit, LineCoverage(Ranges(np.arange(5), starts, stops, 5)))
@@ -155,7 +157,7 @@ def spread(world: World, fit: Fit) -> Array:
 def test_an_estimate_is_the_sum_of_masses_in_its_cells(
     world: World, data: st.DataObject, rate: float, cutoff: float
 ) -> None:
-    fit = fitted(world.tree, world.numbers, world.counts, rate=rate, cutoff=cutoff)
+    fit = fitted(world.tree, world.numbers, world.counts, laws=level_laws(world.tree, rate), cutoff=cutoff)
     selection = data.draw(selections(world.shape))
     places = data.draw(st.sampled_from([[], [0], list(range(len(world.shape)))]))
     value, _, variance = walked(world.tree, fit, coverage(world.tree, selection, places))
@@ -232,7 +234,7 @@ def spread_of(even: Array, counts: Array, noise: float, *, cutoff: float, coarse
 def dense(world: World, *, rate: float, cutoff: float) -> Dense:
     """Put the model of `structures.fitting` into one matrix: a term for each thing that is known of a sum."""
     tree = world.tree
-    fit = fitted(tree, world.numbers, world.counts, rate=rate, cutoff=cutoff)
+    fit = fitted(tree, world.numbers, world.counts, laws=level_laws(tree, rate), cutoff=cutoff)
     levels = tree.level_of(world.numbers)
     kept = [(world.numbers[levels == level] - tree.offsets[level]).tolist() for level in range(tree.levels)]
     counts = [world.counts[levels == level].astype(float) for level in range(tree.levels)]
@@ -320,7 +322,7 @@ def dense(world: World, *, rate: float, cutoff: float) -> Dense:
 def test_a_variance_is_that_of_the_whole_model(
     world: World, data: st.DataObject, rate: float, cutoff: float
 ) -> None:
-    fit = fitted(world.tree, world.numbers, world.counts, rate=rate, cutoff=cutoff)
+    fit = fitted(world.tree, world.numbers, world.counts, laws=level_laws(world.tree, rate), cutoff=cutoff)
     asked = coverage(world.tree, data.draw(selections(world.shape)), [])
     _, free, variance = walked(world.tree, fit, asked)
     model = dense(world, rate=rate, cutoff=cutoff)
@@ -355,7 +357,7 @@ def test_free_masses_are_the_means_of_the_whole_model(shape: tuple[int, ...], br
         np.array(numbers),
         np.array(counts).astype(np.int64) + random.integers(-9, 9, len(counts)),
     )
-    fit = fitted(tree, world.numbers, world.counts, rate=0.2, cutoff=200.0)
+    fit = fitted(tree, world.numbers, world.counts, laws=level_laws(tree, 0.2), cutoff=200.0)
     model = dense(world, rate=0.2, cutoff=200.0)
 
     assert len(fit.levels[-1].prefixes)

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from hushtable.answers.estimation.suppressed import spread
 from hushtable.answers.estimation.tails import noise
+from hushtable.laws.geometric import Geometric
 from hushtable.noise import two_sided_geometric
 from tests.harness.statistics import replay
 
@@ -34,7 +35,7 @@ def spread_of(
     kept = (np.abs(noisy) if two_sided else noisy) >= cutoff
     absent = counts[~kept]
     said = spread(
-        noise(rate, cutoff=cutoff, two_sided=two_sided),
+        noise(Geometric(rate), cutoff=cutoff, two_sided=two_sided),
         counts=noisy[kept].astype(float),
         stands_for=np.ones(int(kept.sum())),
         cells=CELLS,
@@ -74,7 +75,7 @@ def test_counts_near_the_cutoff_would_have_shown() -> None:
 
 
 def test_without_missing_counts_nothing_is_spread() -> None:
-    law = noise(Fraction(1, 10), cutoff=50)
+    law = noise(Geometric(Fraction(1, 10)), cutoff=50)
 
     assert spread(law, counts=np.zeros(0), stands_for=np.zeros(0), cells=1e12, mean=0.0, negative=False) == 0
 
@@ -85,7 +86,7 @@ def test_negative_counts_are_bounded_by_what_would_have_shown() -> None:
     noisy = counts + two_sided_geometric(rate, replay(611), count=CELLS)
     kept = np.abs(noisy) >= cutoff
     said = spread(
-        noise(rate, cutoff=cutoff),
+        noise(Geometric(rate), cutoff=cutoff),
         counts=noisy[kept].astype(float),
         stands_for=np.ones(int(kept.sum())),
         cells=CELLS,

@@ -1,12 +1,23 @@
 """How far noise reaches, against laws that are added up by convolution."""
 
+from fractions import Fraction
 from math import exp, sqrt
 from typing import NamedTuple
 
 import numpy as np
 import pytest
 
-from hushtable.answers.estimation.tails import Noise, normal_reach
+from hushtable.answers.estimation.tails import SeenNoise, normal_reach
+from hushtable.laws.geometric import Geometric
+
+
+def seen(rate: float, cutoff: int = 1, two_sided: bool = True) -> SeenNoise:
+    return SeenNoise(Geometric(Fraction(rate)), cutoff, two_sided)
+
+
+def rate_of(noise: SeenNoise) -> float:
+    assert isinstance(noise.law, Geometric)
+    return float(noise.law.rate)
 
 
 class Reach(NamedTuple):
@@ -14,10 +25,10 @@ class Reach(NamedTuple):
     above: float
 
 
-def convolved(noise: Noise, cells: int, chance: float) -> Reach:
+def convolved(noise: SeenNoise, cells: int, chance: float) -> Reach:
     """The same distances from the exact law of a sum: the law of one cell, to the power `cells` by FFT."""
-    a, c = exp(-noise.rate), noise.cutoff
-    farthest = int(60 / noise.rate) + c
+    a, c = exp(-rate_of(noise)), noise.cutoff
+    farthest = int(60 / rate_of(noise)) + c
     x = np.arange(-farthest, farthest + 1)
     mass = (1 - a) / (1 + a) * a ** np.abs(x)
     seen = (np.abs(x) >= c) if noise.two_sided else (x >= c)
@@ -39,7 +50,7 @@ def convolved(noise: Noise, cells: int, chance: float) -> Reach:
     return Reach(below, above)
 
 
-def reached(noise: Noise, cells: int, chance: float) -> Reach:
+def reached(noise: SeenNoise, cells: int, chance: float) -> Reach:
     below, above = noise.reach(np.array([float(cells)]), chance)
     return Reach(float(below[0]), float(above[0]))
 
@@ -48,7 +59,7 @@ def reached(noise: Noise, cells: int, chance: float) -> Reach:
 @pytest.mark.parametrize("cells", [1, 2, 3, 10, 100, 3000])
 @pytest.mark.parametrize("rate", [2.0, 0.5, 0.05])
 def test_noise_of_every_cell(rate: float, cells: int, chance: float) -> None:
-    noise = Noise(rate)
+    noise = seen(rate)
     exact, ours = convolved(noise, cells, chance), reached(noise, cells, chance)
 
     # Never short of the exact distance, which is a whole number, and at most one number or 3 % beyond it.
@@ -63,7 +74,7 @@ def test_noise_of_every_cell(rate: float, cells: int, chance: float) -> None:
 def test_noise_beyond_a_cutoff(
     rate: float, cutoff: int, expected: float, chance: float, two_sided: bool
 ) -> None:
-    noise = Noise(rate, cutoff, two_sided)
+    noise = seen(rate, cutoff, two_sided)
     cells = round(expected / noise.chance)
     exact, ours = convolved(noise, cells, chance), reached(noise, cells, chance)
 
@@ -73,9 +84,9 @@ def test_noise_beyond_a_cutoff(
     assert ours.below >= exact.below - jump
 
 
-@pytest.mark.parametrize("noise", [Noise(0.3), Noise(0.3, 5), Noise(0.3, 5, two_sided=False), Noise(3.0, 2)])
-def test_mean_and_variance(noise: Noise) -> None:
-    a = exp(-noise.rate)
+@pytest.mark.parametrize("noise", [seen(0.3), seen(0.3, 5), seen(0.3, 5, two_sided=False), seen(3.0, 2)])
+def test_mean_and_variance(noise: SeenNoise) -> None:
+    a = exp(-rate_of(noise))
     x = np.arange(-400, 401)
     mass = (1 - a) / (1 + a) * a ** np.abs(x)
     seen = np.where((np.abs(x) if noise.two_sided else x) >= noise.cutoff, x, 0)
@@ -86,7 +97,7 @@ def test_mean_and_variance(noise: Noise) -> None:
 
 
 def test_many_cells_are_nearly_normal() -> None:
-    noise = Noise(0.1)
+    noise = seen(0.1)
     cells = 1e30
 
     assert reached(noise, int(cells), 0.05).above == pytest.approx(
@@ -94,11 +105,9 @@ def test_many_cells_are_nearly_normal() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "noise", [Noise(0.1), Noise(0.1, 65), Noise(2.0, 20), Noise(1.0, 8, two_sided=False)]
-)
+@pytest.mark.parametrize("noise", [seen(0.1), seen(0.1, 65), seen(2.0, 20), seen(1.0, 8, two_sided=False)])
 @pytest.mark.parametrize("most", [1e3, 1e6, 1e18])
-def test_many_different_numbers_of_cells_are_interpolated(noise: Noise, most: float) -> None:
+def test_many_different_numbers_of_cells_are_interpolated(noise: SeenNoise, most: float) -> None:
     cells = np.append(0.0, np.unique(np.geomspace(1, most, 3000).astype(int)).astype(float))
     below, above = noise.reach(cells, 0.05)
     exact = noise.reach(cells[::300], 0.05)
@@ -109,12 +118,12 @@ def test_many_different_numbers_of_cells_are_interpolated(noise: Noise, most: fl
 
 
 def test_no_cells_and_no_noise() -> None:
-    assert reached(Noise(0.1), 0, 0.05) == (0, 0)
-    assert reached(Noise(700.0), 1000, 0.05) == (0, 0)
+    assert reached(seen(0.1), 0, 0.05) == (0, 0)
+    assert reached(seen(700.0), 1000, 0.05) == (0, 0)
 
 
 def test_the_reference_notices_a_wrong_variance() -> None:
-    exact = convolved(Noise(0.1), 100, 0.05)
+    exact = convolved(seen(0.1), 100, 0.05)
 
-    assert not exact.above - 1e-6 <= reached(Noise(0.11), 100, 0.05).above <= exact.above * 1.03 + 1
-    assert not exact.above - 1e-6 <= reached(Noise(0.09), 100, 0.05).above <= exact.above * 1.03 + 1
+    assert not exact.above - 1e-6 <= reached(seen(0.11), 100, 0.05).above <= exact.above * 1.03 + 1
+    assert not exact.above - 1e-6 <= reached(seen(0.09), 100, 0.05).above <= exact.above * 1.03 + 1

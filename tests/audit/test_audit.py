@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
+from hushtable.laws.geometric import Geometric
+from hushtable.noise import BitSource
 from hushtable.summaries import candidates, finishing
 from tests.audit.cases import TIES, Case, audited, every_case, quick_cases
 from tests.audit.drawing import uniform_among_all_ties
@@ -43,7 +47,11 @@ def test_ties_that_forget_their_bands_are_above_the_bound(monkeypatch: pytest.Mo
 def test_too_little_noise_is_above_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     """With a rate of 2 where 1 was paid for."""
     own = candidates.noisy
-    monkeypatch.setattr(candidates, "noisy", lambda counts, rate, entropy: own(counts, 2 * rate, entropy))
+
+    def quieter(counts: NDArray[np.int64], law: Geometric, entropy: BitSource) -> NDArray[np.int64]:
+        return own(counts, Geometric(2 * law.rate), entropy)
+
+    monkeypatch.setattr(candidates, "noisy", quieter)
 
     found = audited(quick_cases()[0])
 

@@ -169,7 +169,7 @@ def test_it_is_one_of_the_structures() -> None:
     assert isinstance(Pairs().over(DOMAIN), PairSpace)
     assert register_structure(Pairs) is Pairs
     with pytest.raises(ht.BadChoice, match="already"):
-        register_structure(type("Pairs", (), {"name": "pairs"}))  # type: ignore[arg-type]
+        register_structure(type("Pairs", (), {"name": "pairs"}))
     with pytest.raises(ht.BadChoice, match="one attribute"):
         Pairs().over_codes((3, 4))
     assert Fraction(Pairs().over(DOMAIN).per_cell) == 2

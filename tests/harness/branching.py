@@ -6,7 +6,7 @@ is: what is drawn, in which order, and what is made of it is the product's own.
 
 The laws are those of the product with 2 in the place of e: a rate of r has the base a = 2^-r, a fraction for
 every whole r, and the guarantee reads "at most 2^epsilon". They are written here from their definitions, with
-nothing of `exact.laws`.
+nothing of `laws`; chances to pass are the product's own formulas, in fractions.
 
 What has no end is lumped, exactly:
 
@@ -36,7 +36,10 @@ from numpy.typing import NDArray
 from hushtable.domain.keys import Keys
 from hushtable.laws import acceptance
 from hushtable.laws.acceptance import Acceptance, Band
-from hushtable.laws.powers import Number, Powers, RationalPowers
+from hushtable.laws.geometric import Geometric
+from hushtable.laws.integers import TwoSidedGeometric
+from hushtable.laws.law import ExactView, NoiseLaw
+from hushtable.laws.powers import Number, RationalPowers
 from hushtable.methods import tuning
 from hushtable.methods.tuning import rounded_up
 from hushtable.noise import BitSource
@@ -165,9 +168,9 @@ def injected(most: int) -> Iterator[None]:
     """Let all draws of the drawing code be choices of a `Branching`, and noisy counts saturate at `most`."""
     own_noisy, own_bounds = candidates.noisy, priorities.drawn_bounds
 
-    def noisy(counts: NDArray[np.int64], rate: Fraction, entropy: BitSource) -> NDArray[np.int64]:
+    def noisy(counts: NDArray[np.int64], law: NoiseLaw, entropy: BitSource) -> NDArray[np.int64]:
         _of(entropy).counts = counts.tolist()
-        return own_noisy(counts, rate, entropy)
+        return own_noisy(counts, law, entropy)
 
     def drawn_bounds(
         counts: NDArray[np.int64], bands: NDArray[np.int8], rules: Sequence[Acceptance], entropy: BitSource
@@ -193,9 +196,9 @@ def injected(most: int) -> Iterator[None]:
         put(acceptance, LARGEST_NOISY=most, widens=widens)
         put(candidates, LARGEST_NOISY=most, noisy=noisy)
         put(rooted, noisy=noisy)
-        put(candidates, two_sided_geometric=_two_sided_geometric, accepted_noise=_accepted_noise)
+        put(candidates, cell_noise=_cell_noise, accepted_noise=_accepted_noise)
         put(candidates, bernoulli=_bernoulli, kept=_kept, empty_cells=_empty_cells)
-        put(flat, at_rate=_at_rate, nearest_float=float, binomial=_binomial, empty_cells=_empty_cells)
+        put(flat, at_law=_at_law, nearest_float=float, binomial=_binomial, empty_cells=_empty_cells)
         put(flat, widens=widens, _expected=cache(flat._expected))
         put(largest, uniform_subset=_uniform_subset, bernoulli=_bernoulli)
         put(priorities, drawn_bounds=drawn_bounds, rounded_up=lambda tau: rounded_up(tau, bits=1))
@@ -239,11 +242,11 @@ def noisy_counts(rate: Fraction, count: int, most: int) -> list[tuple[int, Fract
     return [(-most - count, tail(rate, most + count)), *inner, (most - count, tail(rate, most - count))]
 
 
-def _two_sided_geometric(rate: Fraction, entropy: BitSource, *, count: int) -> NDArray[np.int64]:
+def _cell_noise(law: NoiseLaw, entropy: BitSource, *, count: int) -> NDArray[np.int64]:
     source = _of(entropy)
     assert len(source.counts) == count
     assert all(abs(each) <= source.most for each in source.counts), "as the product's counts are"
-    drawn = [source.choose(noisy_counts(rate, each, source.most)) for each in source.counts]
+    drawn = [source.choose(noisy_counts(_rate(law), each, source.most)) for each in source.counts]
     return np.array(drawn, dtype=np.int64)
 
 
@@ -258,23 +261,32 @@ def accepted_counts(rule: Acceptance | Band, rate: Fraction, most: int) -> list[
 
 
 def _accepted_noise(
-    rule: Acceptance | Band, rate: Fraction, entropy: BitSource, *, count: int
+    rule: Acceptance | Band, law: NoiseLaw, entropy: BitSource, *, count: int
 ) -> NDArray[np.int64]:
     source = _of(entropy)
-    outcomes = accepted_counts(rule, rate, source.most)
+    outcomes = accepted_counts(rule, _rate(law), source.most)
     return np.array([source.choose(outcomes) for _ in range(count)], dtype=np.int64)
 
 
-def _at_rate(formula: Callable[[Powers], Number], rate: Fraction) -> Fraction:
+def _at_law(formula: Callable[[ExactView], Number], law: NoiseLaw) -> Fraction:
     rule = getattr(formula, "__self__", None)
     if isinstance(rule, Acceptance | Band) and formula == rule.pass_probability:
-        return _pass_probability(rule, rate)
-    return Fraction(formula(RationalPowers(base(rate))))
+        return _pass_probability(rule, _rate(law))
+    return Fraction(formula(_view(_rate(law))))
 
 
 @cache
 def _pass_probability(rule: Acceptance | Band, rate: Fraction) -> Fraction:
-    return Fraction(rule.pass_probability(RationalPowers(base(rate))))
+    return Fraction(rule.pass_probability(_view(rate)))
+
+
+def _view(rate: Fraction) -> ExactView:
+    return TwoSidedGeometric(RationalPowers(base(rate)))
+
+
+def _rate(law: NoiseLaw) -> Fraction:
+    assert isinstance(law, Geometric)
+    return law.rate
 
 
 def _binomial(trials: int, chance: Fraction, entropy: BitSource) -> int:

@@ -16,8 +16,10 @@ from math import exp, inf, log
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.laws.acceptance import Acceptance, Band
 from hushtable.laws.balls import working_precision
-from hushtable.laws.integers import LawFamily
+from hushtable.laws.integers import IntegerLaw, LawFamily
+from hushtable.laws.law import NoiseLaw
 from hushtable.laws.powers import ExponentialPowers
 from hushtable.noise import Replay
 from hushtable.noise.lazy import smallest
@@ -63,9 +65,19 @@ def tries(count: int) -> int:
 
 def law_at(family: LawFamily, rate: Fraction) -> FloatLaw:
     """Return a law of the package at a rate, as floats."""
+    return as_floats(lambda: family(ExponentialPowers(rate)))
+
+
+def accepted_at(rule: Acceptance | Band, law: NoiseLaw) -> FloatLaw:
+    """Return the law of the size of noise that a rule accepted, as floats."""
+    return as_floats(lambda: rule.magnitude(law.exact()))
+
+
+def as_floats(make: Callable[[], IntegerLaw]) -> FloatLaw:
+    """Return a law as floats, given what makes it at the working precision."""
     precision = 1024
     with working_precision(precision):
-        law = family(ExponentialPowers(rate))
+        law = make()
 
     def as_float(function: Callable[[int], object]) -> Callable[[int], float]:
         def evaluate(x: int) -> float:

@@ -14,13 +14,19 @@ from hushtable.errors import BadNumber
 from hushtable.laws import acceptance
 from hushtable.laws.acceptance import Acceptance, Band
 from hushtable.laws.balls import nearest_float
-from hushtable.laws.integers import TwoSidedGeometric, at_rate
-from hushtable.laws.powers import RationalPowers
+from hushtable.laws.geometric import Geometric
+from hushtable.laws.integers import TwoSidedGeometric, WeightedGeometric
+from hushtable.laws.law import at_law
+from hushtable.laws.powers import ExponentialPowers, RationalPowers
 
 bases = st.fractions(min_value=Fraction(1, 20), max_value=Fraction(19, 20), max_denominator=30)
 cutoffs = st.none() | st.fractions(min_value=1, max_value=12, max_denominator=4)
 thresholds = st.none() | st.fractions(min_value=Fraction(1, 3), max_value=15, max_denominator=4)
 rules = st.builds(Acceptance, cutoff=cutoffs, threshold=thresholds, two_sided=st.booleans())
+
+
+def geometric(a: Fraction) -> TwoSidedGeometric:
+    return TwoSidedGeometric(RationalPowers(a))
 
 
 def designed_tail(u: int, threshold: Fraction, a: Fraction) -> Fraction:
@@ -48,30 +54,30 @@ def test_chance_is_what_the_rule_says(rule: Acceptance, value: int) -> None:
 
 @given(rules, bases)
 def test_pass_probability_is_the_chance_of_accepted_noise(rule: Acceptance, a: Fraction) -> None:
-    noise = TwoSidedGeometric(RationalPowers(a))
+    noise = geometric(a)
     # Beyond `end` every count of a seen sign passes, so the rest of the sum is a tail of the noise.
     end = max(rule.lowest, ceil(rule.threshold or 0)) + 1
     sides = 2 if rule.two_sided else 1
     brute = sum(noise.mass(x) * rule.chance(x) for x in range(-end + 1, end)) + sides * noise.cdf(-end)
 
-    assert rule.pass_probability(RationalPowers(a)) == brute
+    assert rule.pass_probability(geometric(a)) == brute
 
 
 @given(rules, bases, st.integers(0, 25))
 def test_magnitude_is_noise_given_accepted(rule: Acceptance, a: Fraction, x: int) -> None:
-    noise = TwoSidedGeometric(RationalPowers(a))
+    noise = geometric(a)
     sides = 2 if rule.two_sided else 1
 
-    conditional = sides * noise.mass(x) * rule.chance(x) / rule.pass_probability(RationalPowers(a))
+    conditional = sides * noise.mass(x) * rule.chance(x) / rule.pass_probability(geometric(a))
 
-    assert rule.magnitude(RationalPowers(a)).mass(x) == conditional
+    assert rule.magnitude(geometric(a)).mass(x) == conditional
 
 
 @given(rules, bases, st.integers(1, 25))
 def test_tails_equal_the_closed_form_of_the_design(rule: Acceptance, a: Fraction, u: int) -> None:
     assume(u >= rule.lowest)
     threshold = rule.threshold if rule.threshold is not None else Fraction(1)
-    tail = rule.magnitude(RationalPowers(a)).tail(u)
+    tail = rule.magnitude(geometric(a)).tail(u)
     if threshold <= rule.lowest:  # plain filtering
         assert tail == a ** (u - rule.lowest)
     else:
@@ -88,21 +94,21 @@ def test_magnitude_is_the_mixture_of_the_design(rule: Acceptance, a: Fraction, x
 
     mixture = sum(w / total * (1 - a) * a ** (x - max(i, c)) for i, w in starts.items() if x >= max(i, c))
 
-    assert rule.magnitude(RationalPowers(a)).mass(x) == mixture
+    assert rule.magnitude(geometric(a)).mass(x) == mixture
 
 
 @given(bases, st.integers(1, 12))
 def test_filter_chance_is_the_papers(a: Fraction, cutoff: int) -> None:
-    powers = RationalPowers(a)
+    noise = geometric(a)
 
-    assert Acceptance(cutoff=cutoff, two_sided=False).pass_probability(powers) == a**cutoff / (1 + a)
-    assert Acceptance(cutoff=cutoff).pass_probability(powers) == 2 * a**cutoff / (1 + a)
+    assert Acceptance(cutoff=cutoff, two_sided=False).pass_probability(noise) == a**cutoff / (1 + a)
+    assert Acceptance(cutoff=cutoff).pass_probability(noise) == 2 * a**cutoff / (1 + a)
 
 
 @given(bases, st.integers(1, 12), st.integers(-15, 15))
 def test_threshold_law_is_the_papers_four_pieces(a: Fraction, tau: int, v: int) -> None:
     rule = Acceptance(threshold=tau)
-    magnitude = rule.magnitude(RationalPowers(a))
+    magnitude = rule.magnitude(geometric(a))
     constant = 1 / (2 * a * (1 - a**tau))
     if v <= -tau:
         paper = tau * a**-v * constant * (1 - a)
@@ -114,7 +120,7 @@ def test_threshold_law_is_the_papers_four_pieces(a: Fraction, tau: int, v: int) 
         paper = Fraction(1, 2) + a * constant * (1 - a**tau - tau * a**v * (1 - a))
     ours = magnitude.tail(-v) / 2 if v < 0 else 1 - magnitude.tail(v + 1) / 2
 
-    assert rule.pass_probability(RationalPowers(a)) == 2 * a * (1 - a**tau) / (tau * (1 - a**2))
+    assert rule.pass_probability(geometric(a)) == 2 * a * (1 - a**tau) / (tau * (1 - a**2))
     assert ours == paper
 
 
@@ -140,13 +146,12 @@ def bands(draw: st.DrawFn) -> Band:
 
 @given(bands(), bases)
 def test_a_band_is_what_the_wider_rule_adds(band: Band, a: Fraction) -> None:
-    powers = RationalPowers(a)
-    noise = TwoSidedGeometric(powers)
-    narrow, wide = band.narrower.pass_probability(powers), band.wider.pass_probability(powers)
-    law = band.magnitude(powers)
+    noise = geometric(a)
+    narrow, wide = band.narrower.pass_probability(noise), band.wider.pass_probability(noise)
+    law = band.magnitude(noise)
     sides = 2 if band.two_sided else 1
 
-    assert band.pass_probability(powers) == (wide - narrow) / (1 - narrow)
+    assert band.pass_probability(noise) == (wide - narrow) / (1 - narrow)
     for x in range(25):
         added = sides * noise.mass(x) * (band.wider.chance(x) - band.narrower.chance(x))
         assert law.mass(x) == added / (wide - narrow)
@@ -157,13 +162,13 @@ def test_a_band_is_what_the_wider_rule_adds(band: Band, a: Fraction) -> None:
 @given(bands(), bases)
 def test_a_band_after_its_narrower_rule_is_its_wider_rule(band: Band, a: Fraction) -> None:
     # Accepted at once with chance p, else by the band: together the wider rule's chance and law.
-    powers = RationalPowers(a)
-    p = band.narrower.pass_probability(powers)
-    q = (1 - p) * band.pass_probability(powers)
+    noise = geometric(a)
+    p = band.narrower.pass_probability(noise)
+    q = (1 - p) * band.pass_probability(noise)
 
     for x in range(20):
-        both = p * band.narrower.magnitude(powers).mass(x) + q * band.magnitude(powers).mass(x)
-        assert both == band.wider.pass_probability(powers) * band.wider.magnitude(powers).mass(x)
+        both = p * band.narrower.magnitude(noise).mass(x) + q * band.magnitude(noise).mass(x)
+        assert both == band.wider.pass_probability(noise) * band.wider.magnitude(noise).mass(x)
 
 
 @pytest.mark.parametrize(
@@ -209,9 +214,13 @@ def test_a_two_sided_cutoff_of_0_passes_every_count_but_0() -> None:
 def test_laws_hold_together_at_the_edges(rate: str, cutoff: str | None, threshold: str | None) -> None:
     rule = Acceptance(cutoff=cutoff, threshold=threshold)
     g = Fraction(rate)
-    log_free = nearest_float(at_rate(rule.pass_probability, g))
-    mean = nearest_float(at_rate(lambda a: rule.magnitude(a).mean(), g))
-    variance = nearest_float(at_rate(lambda a: rule.magnitude(a).variance(), g))
+    log_free = nearest_float(at_law(rule.pass_probability, Geometric(g)))
+
+    def moments(precision: int) -> WeightedGeometric:
+        return WeightedGeometric(rule.pieces, ExponentialPowers(g))
+
+    mean = nearest_float(lambda precision: moments(precision).mean())
+    variance = nearest_float(lambda precision: moments(precision).variance())
 
     assert 0 <= log_free < 1
     assert rule.lowest <= mean < rule.lowest + 3 / float(g) + 2
@@ -226,11 +235,22 @@ def test_laws_hold_together_at_the_edges(rate: str, cutoff: str | None, threshol
 def test_rules_see_counts_as_they_are_published(rule: Acceptance, a: Fraction, most: int) -> None:
     """Saturated: an empty cell, whose noise is drawn given that it passed, and an occupied one must agree."""
     assume(rule.lowest <= most)
-    noise = TwoSidedGeometric(RationalPowers(a))
+    noise = geometric(a)
     with patch.object(acceptance, "LARGEST_NOISY", most):
         beyond = noise.cdf(-most) * (rule.chance(most) + rule.chance(-most))
         within = sum(noise.mass(x) * rule.chance(x) for x in range(1 - most, most))
 
         assert rule.chance(most + 1) == rule.chance(10**30) == rule.chance(most)
-        assert rule.pass_probability(RationalPowers(a)) == within + beyond
-        assert rule.magnitude(RationalPowers(a)).tail(most) == beyond / (within + beyond)
+        assert rule.pass_probability(geometric(a)) == within + beyond
+        assert rule.magnitude(geometric(a)).tail(most) == beyond / (within + beyond)
+
+
+@given(rules | bands(), bases, st.integers(0, 25))
+def test_the_law_from_tails_equals_the_closed_form_of_geometric_noise(
+    rule: Acceptance | Band, a: Fraction, x: int
+) -> None:
+    ours, closed = rule.magnitude(geometric(a)), WeightedGeometric(rule.pieces, RationalPowers(a))
+
+    assert ours.total == closed.total * (1 - a) / (1 + a)
+    assert (ours.lowest, ours.highest) == (closed.lowest, closed.highest)
+    assert (ours.mass(x), ours.tail(x), ours.cdf(x)) == (closed.mass(x), closed.tail(x), closed.cdf(x))

@@ -14,15 +14,17 @@ from hypothesis import strategies as st
 
 from hushtable.errors import InternalError
 from hushtable.laws.balls import nearest_float
+from hushtable.laws.geometric import Geometric
 from hushtable.laws.integers import (
     Binomial,
     Piece,
     TwoSidedGeometric,
     WeightedGeometric,
-    at_rate,
     one_sided_geometric,
     truncated_geometric,
 )
+from hushtable.laws.law import at_law
+from hushtable.laws.magnitudes import WeightedNoise
 from hushtable.laws.powers import RationalPowers
 
 bases = st.fractions(min_value=Fraction(1, 50), max_value=Fraction(49, 50), max_denominator=60)
@@ -103,6 +105,12 @@ def test_two_sided_geometric_equals_the_difference_of_two_geometrics(a: Fraction
     assert law.cdf(x) - law.cdf(x - 1) == law.mass(x)
     assert law.cdf(x) + law.cdf(-x - 1) == 1
     assert law.mean() == 0
+    if x >= 0:
+        assert law.tail(x) - law.tail(x + 1) == law.mass(x)
+        assert law.tail(x) == 1 - law.cdf(x - 1)
+        assert law.weighted_tail(x) - law.weighted_tail(x + 1) == x * law.mass(x)
+        # The rest is geometric: it starts at x, and goes on by a/(1-a) on average.
+        assert law.weighted_tail(x) == law.tail(x) * (x + a / (1 - a))
     assert law.variance() == 2 * (a / (1 - a) ** 2)
 
 
@@ -143,10 +151,9 @@ def test_balls_and_fractions_agree(rate: Fraction) -> None:
         a = Fraction((Decimal(-rate.numerator) / Decimal(rate.denominator)).exp())
     law = TwoSidedGeometric(RationalPowers(a))
 
-    assert nearest_float(at_rate(lambda a: TwoSidedGeometric(a).variance(), rate)) == pytest.approx(
-        float(law.variance()), rel=1e-15
-    )
-    assert nearest_float(at_rate(lambda a: TwoSidedGeometric(a).mass(3), rate)) == pytest.approx(
+    variance = nearest_float(lambda precision: Geometric(rate).exact().variance())
+    assert variance == pytest.approx(float(law.variance()), rel=1e-15)
+    assert nearest_float(at_law(lambda noise: noise.mass(3), Geometric(rate))) == pytest.approx(
         float(law.mass(3)), rel=1e-15
     )
 
@@ -154,3 +161,5 @@ def test_balls_and_fractions_agree(rate: Fraction) -> None:
 def test_a_law_without_support_is_refused() -> None:
     with pytest.raises(InternalError, match="without support"):
         WeightedGeometric([], RationalPowers(Fraction(1, 2)))
+    with pytest.raises(InternalError, match="without support"):
+        WeightedNoise([], TwoSidedGeometric(RationalPowers(Fraction(1, 2))))

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from hushtable.laws.acceptance import Acceptance
 from hushtable.laws.balls import nearest_float
-from hushtable.laws.integers import at_rate
+from hushtable.laws.geometric import Geometric
+from hushtable.laws.law import at_law
 from hushtable.methods.tuning import cutoff_for, rounded_up, threshold_for
 
 
@@ -30,7 +31,7 @@ def test_a_rounded_threshold_is_exact_in_a_float() -> None:
 
 
 def expected(rule: Acceptance, cells: int, rate: Fraction) -> float:
-    return nearest_float(at_rate(lambda a: rule.pass_probability(a) * cells, rate))
+    return nearest_float(at_law(lambda noise: rule.pass_probability(noise) * cells, Geometric(rate)))
 
 
 @pytest.mark.parametrize("rate", [Fraction(1, 10**4), Fraction(1, 10), Fraction(3)])
@@ -41,7 +42,7 @@ def test_a_threshold_yields_what_was_asked_for(
     rate: Fraction, cells: int, cutoff: str | None, two_sided: bool
 ) -> None:
     rule = Acceptance(cutoff=cutoff, two_sided=two_sided)
-    tuned = threshold_for(1000, cells=cells, rate=rate, rule=rule)
+    tuned = threshold_for(1000, cells=cells, law=Geometric(rate), rule=rule)
 
     assert (tuned.cutoff, tuned.two_sided) == (rule.cutoff, rule.two_sided)
     if tuned.threshold is None:
@@ -54,7 +55,7 @@ def test_a_threshold_yields_what_was_asked_for(
 @pytest.mark.parametrize("cells", [0, 10**3, 10**6, 10**12, 10**30])
 @pytest.mark.parametrize("two_sided", [True, False])
 def test_a_cutoff_yields_a_little_more_than_asked_for(rate: Fraction, cells: int, two_sided: bool) -> None:
-    tuned = cutoff_for(1000, cells=cells, rate=rate, two_sided=two_sided)
+    tuned = cutoff_for(1000, cells=cells, law=Geometric(rate), two_sided=two_sided)
 
     if tuned.pieces == Acceptance(cutoff=1, two_sided=two_sided).pieces:
         assert expected(tuned, cells, rate) <= 1000 * 1.01
@@ -65,7 +66,7 @@ def test_a_cutoff_yields_a_little_more_than_asked_for(rate: Fraction, cells: int
 def test_more_rows_mean_a_wider_rule() -> None:
     rule = Acceptance(cutoff=3)
     thresholds = [
-        threshold_for(rows, cells=10**6, rate=Fraction(1, 10), rule=rule).threshold
+        threshold_for(rows, cells=10**6, law=Geometric(Fraction(1, 10)), rule=rule).threshold
         for rows in (10, 100, 1000)
     ]
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from hushtable.errors import BadNumber, InternalError
 from hushtable.laws.acceptance import Acceptance
-from hushtable.laws.integers import at_rate
+from hushtable.laws.geometric import Geometric
+from hushtable.laws.law import at_law
 from hushtable.noise import bernoulli, kept
 from tests.harness.scripted import Scripted
 from tests.harness.statistics import ALARM, chernoff, chernoff_follows, draws, replay
@@ -83,7 +84,7 @@ def test_rational_coins_follow_their_chance(chance: Fraction) -> None:
 
 
 def test_irrational_coins_follow_their_chance() -> None:
-    chance = at_rate(Acceptance(cutoff=2).pass_probability, Fraction(1))
+    chance = at_law(Acceptance(cutoff=2).pass_probability, Geometric(Fraction(1)))
     size = draws(20_000)
     heads = int(bernoulli(chance, replay(401), count=size).sum())
     expected = 2 * np.exp(-2) / (1 + np.exp(-1))

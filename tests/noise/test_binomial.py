@@ -15,7 +15,9 @@ from hypothesis import strategies as st
 from hushtable.errors import BadNumber
 from hushtable.laws.acceptance import Acceptance, Band
 from hushtable.laws.balls import Real, nearest_float, rational_real, scaled_bounds
-from hushtable.laws.integers import Binomial, at_rate
+from hushtable.laws.geometric import Geometric
+from hushtable.laws.integers import Binomial
+from hushtable.laws.law import at_law
 from hushtable.noise import binomial
 from hushtable.noise.binomial import _Proposals, _ring, most_likely
 from tests.harness.scripted import Scripted
@@ -172,11 +174,11 @@ def test_huge_cases_follow_their_law(expected: Fraction, near_one: bool) -> None
 @pytest.mark.parametrize(
     "chance",
     [
-        at_rate(Acceptance(cutoff=650).pass_probability, Fraction(1, 10)),
-        at_rate(Acceptance(cutoff=200, threshold=10**22).pass_probability, Fraction(1, 10)),
-        at_rate(
+        at_law(Acceptance(cutoff=650).pass_probability, Geometric(Fraction(1, 10))),
+        at_law(Acceptance(cutoff=200, threshold=10**22).pass_probability, Geometric(Fraction(1, 10))),
+        at_law(
             Band(wider=Acceptance(cutoff=650), narrower=Acceptance(cutoff=651)).pass_probability,
-            Fraction(1, 10),
+            Geometric(Fraction(1, 10)),
         ),
     ],
 )
@@ -200,7 +202,7 @@ def test_sure_cases(trials: int, chance: Fraction | int, result: int) -> None:
 
 
 def test_no_trials_of_an_irrational_chance() -> None:
-    chance = at_rate(Acceptance(cutoff=2).pass_probability, Fraction(1))
+    chance = at_law(Acceptance(cutoff=2).pass_probability, Geometric(Fraction(1)))
 
     assert binomial(0, chance, replay(605)) == 0
     assert {binomial(1, chance, replay(606 + i)) for i in range(40)} == {0, 1}

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from hushtable.laws.acceptance import Acceptance, Band
+from hushtable.laws.geometric import Geometric
 from hushtable.laws.integers import (
     Piece,
     TwoSidedGeometric,
@@ -22,10 +23,10 @@ from hushtable.laws.integers import (
 )
 from hushtable.laws.powers import RationalPowers
 from hushtable.noise import accepted_noise, blocks, two_sided_geometric
-from hushtable.noise.blocks import IntegerSampler
+from hushtable.noise.blocks import GeometricSampler
 from hushtable.noise.tables import CertifiedLaw
 from tests.harness.scripted import Scripted
-from tests.harness.statistics import ALARM, draws, fits, follows, law_at, replay
+from tests.harness.statistics import ALARM, accepted_at, draws, fits, follows, law_at, replay
 
 BASE = Fraction(9, 10)
 
@@ -98,7 +99,7 @@ def test_mirrored_blocks_have_the_two_sided_law(width: int) -> None:
     ],
 )
 def test_every_slot_is_its_block(pieces: tuple[Piece, ...] | None, rate: Fraction) -> None:
-    sampler = IntegerSampler(pieces, rate)
+    sampler = GeometricSampler(pieces, rate)
     layout = sampler._layout
     assert isinstance(layout, blocks._Blocks)
     low, high = layout.open_ends
@@ -171,7 +172,7 @@ def test_wide_blocks_have_room_for_their_places(width: int) -> None:
 def test_a_finite_law_reaches_beyond_its_blocks() -> None:
     # P[X >= k] = (a^k - a^L) / (1 - a^L) for k < L: what lies beyond the blocks is found by inversion.
     rate, length = Fraction(1, 10**5), 10**7
-    sampler = IntegerSampler((Piece(0, length, Fraction(1)),), rate)
+    sampler = GeometricSampler((Piece(0, length, Fraction(1)),), rate)
     assert isinstance(sampler._layout, blocks._Blocks)
     for power in (40, 70, 100):
         word = (1 << 320) - (3 << (320 - power))
@@ -193,19 +194,19 @@ def test_a_finite_law_reaches_beyond_its_blocks() -> None:
 @pytest.mark.parametrize("rule", [*RULES, Acceptance(threshold=10**6)])
 def test_blocks_of_short_laws_follow_their_law(rule: Acceptance | Band) -> None:
     rate = Fraction(1, 20)
-    sampler = IntegerSampler(rule.pieces, rate)
+    sampler = GeometricSampler(rule.pieces, rate)
     assert isinstance(sampler._layout, blocks._Blocks)
     sample = sampler.draw(replay(200), count=draws(20_000))
 
-    assert follows(sample, law_at(rule.magnitude, rate)) > ALARM
-    assert fits(sample, law_at(rule.magnitude, rate * Fraction(3, 4))) < ALARM
-    assert fits(sample, law_at(rule.magnitude, rate * Fraction(5, 4))) < ALARM
+    assert follows(sample, accepted_at(rule, Geometric(rate))) > ALARM
+    assert fits(sample, accepted_at(rule, Geometric(rate * Fraction(3, 4)))) < ALARM
+    assert fits(sample, accepted_at(rule, Geometric(rate * Fraction(5, 4)))) < ALARM
 
 
 @pytest.mark.usefixtures("short_tables")
 def test_blocks_of_short_noise_follow_its_law() -> None:
     rate = Fraction(1, 20)
-    sample = IntegerSampler(None, rate).draw(replay(201), count=draws(20_000))
+    sample = GeometricSampler(None, rate).draw(replay(201), count=draws(20_000))
 
     assert follows(sample, law_at(TwoSidedGeometric, rate)) > ALARM
     assert fits(sample, law_at(TwoSidedGeometric, rate * Fraction(3, 4))) < ALARM
@@ -219,11 +220,11 @@ def test_places_that_are_never_refused_would_be_noticed(
 ) -> None:
     # The fast version broken on purpose: a ramp treated as flat.
     rate = Fraction(1, 20)
-    sampler = IntegerSampler(rule.pieces, rate)
+    sampler = GeometricSampler(rule.pieces, rate)
     monkeypatch.setattr(sampler._layout, "_flat", True)
     sample = sampler.draw(replay(202), count=20_000)
 
-    assert fits(sample, law_at(rule.magnitude, rate)) < ALARM
+    assert fits(sample, accepted_at(rule, Geometric(rate))) < ALARM
 
 
 @pytest.mark.parametrize("rate", [Fraction(1, 10**4), Fraction(1, 610_000), Fraction(1, 10**6)])
@@ -240,16 +241,16 @@ def test_low_digits_of_long_noise_follow_their_law(rate: Fraction) -> None:
 def test_a_ramp_at_a_small_rate_starts_where_it_should() -> None:
     # 10^5 draws whose law begins with a linear ramp: the first blocks refuse half of all places.
     rate, rule = Fraction(1, 10**5), Acceptance(threshold=10**7, two_sided=False)
-    sample = accepted_noise(rule, rate, replay(204), count=draws(50_000))
+    sample = accepted_noise(rule, Geometric(rate), replay(204), count=draws(50_000))
 
-    assert follows(sample, law_at(rule.magnitude, rate)) > ALARM
-    assert fits(sample, law_at(rule.magnitude, rate * Fraction(21, 20))) < ALARM
-    assert fits(sample, law_at(rule.magnitude, rate * Fraction(19, 20))) < ALARM
+    assert follows(sample, accepted_at(rule, Geometric(rate))) > ALARM
+    assert fits(sample, accepted_at(rule, Geometric(rate * Fraction(21, 20)))) < ALARM
+    assert fits(sample, accepted_at(rule, Geometric(rate * Fraction(19, 20)))) < ALARM
 
 
 def _law_up_to(last: int) -> CertifiedLaw:
     pieces = (Piece(0, last + 1, Fraction(1)),)
-    return CertifiedLaw(partial(WeightedGeometric, pieces), Fraction(1))
+    return blocks.certified(partial(WeightedGeometric, pieces), Fraction(1))
 
 
 def _near(chance: Fraction) -> st.SearchStrategy[int]:

@@ -9,12 +9,14 @@ import pytest
 
 from hushtable.errors import BadNumber
 from hushtable.laws.acceptance import Acceptance, Band
+from hushtable.laws.geometric import Geometric
 from hushtable.laws.integers import TwoSidedGeometric
 from hushtable.laws.integers import one_sided_geometric as one_sided_law
 from hushtable.noise import accepted_noise, one_sided_geometric, two_sided_geometric
 from tests.harness.statistics import (
     ALARM,
     FloatLaw,
+    accepted_at,
     chernoff_follows,
     draws,
     fits,
@@ -77,7 +79,7 @@ def rules_at(rate: Fraction) -> list[Acceptance | Band]:
 
 def signed_law(rule: Acceptance | Band, rate: Fraction) -> FloatLaw:
     """The law of the signed value: half of the magnitude's on either side."""
-    law = law_at(rule.magnitude, rate)
+    law = accepted_at(rule, Geometric(rate))
     if not rule.two_sided:
         return law
 
@@ -93,7 +95,7 @@ def signed_law(rule: Acceptance | Band, rate: Fraction) -> FloatLaw:
 @pytest.mark.parametrize("index", range(10))
 def test_accepted_noise_follows_its_law(rate: Fraction, index: int) -> None:
     rule = rules_at(rate)[index]
-    sample = accepted_noise(rule, rate, replay(303), count=draws(20_000))
+    sample = accepted_noise(rule, Geometric(rate), replay(303), count=draws(20_000))
 
     assert follows(sample, signed_law(rule, rate)) > ALARM
     assert all(rule.chance(int(x)) > 0 for x in np.unique(sample)[:: max(1, sample.size // 500)])
@@ -107,7 +109,7 @@ def test_accepted_noise_follows_its_law(rate: Fraction, index: int) -> None:
 )
 def test_the_wrong_rule_is_noticed(rule: Acceptance) -> None:
     rate = Fraction(1, 3)
-    sample = accepted_noise(rule, rate, replay(304), count=draws(20_000))
+    sample = accepted_noise(rule, Geometric(rate), replay(304), count=draws(20_000))
     others = [
         Acceptance(cutoff="3.5"),
         Acceptance(threshold="4.5"),
@@ -187,4 +189,4 @@ def test_bad_input_is_one_clear_error(draw: object, rate: object, count: object,
 def test_any_number_of_draws(count: int, rate: Fraction) -> None:
     assert two_sided_geometric(rate, replay(311), count=count).shape == (count,)
     rule = Acceptance(threshold=10**6)
-    assert accepted_noise(rule, rate, replay(311), count=count).shape == (count,)
+    assert accepted_noise(rule, Geometric(rate), replay(311), count=count).shape == (count,)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hushtable.errors import InternalError
 from hushtable.laws import balls
 from hushtable.laws.balls import Real, rational_real
-from hushtable.laws.integers import TwoSidedGeometric, at_rate
+from hushtable.laws.geometric import Geometric
 from hushtable.noise.lazy import LazyUniform, smallest
 from tests.harness.scripted import Scripted
 
@@ -75,7 +75,7 @@ def test_inversion_finds_the_value_by_its_definition(script: list[int]) -> None:
     rate = Fraction(1, 10)
 
     def cdf(k: int) -> Real:
-        return at_rate(lambda a: TwoSidedGeometric(a).cdf(k), rate)
+        return lambda precision: Geometric(rate).exact().cdf(k)
 
     k = LazyUniform(Scripted([*script, 1, 1, 1])).invert(cdf, low=None, high=None)
 

@@ -17,8 +17,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hushtable.laws.geometric import Geometric
 from hushtable.laws.integers import (
-    Law,
+    IntegerLaw,
     LawFamily,
     Piece,
     TwoSidedGeometric,
@@ -26,15 +27,16 @@ from hushtable.laws.integers import (
     truncated_geometric,
 )
 from hushtable.noise import blocks
-from hushtable.noise.blocks import IntegerSampler
-from hushtable.noise.tables import CertifiedLaw, CertifiedTable
+from hushtable.noise.blocks import GeometricSampler
+from hushtable.noise.samplers import sampler_of
+from hushtable.noise.tables import CertifiedTable
 from tests.harness.scripted import Scripted
 
 WORD = 1 << 64
 RAMP = (Piece(2, 7, Fraction(0), Fraction(2, 13)), Piece(7, None, Fraction(1)))
 
 
-def near(family: LawFamily, rate: Fraction) -> Law:
+def near(family: LawFamily, rate: Fraction) -> IntegerLaw:
     """Return the law with each power of exp(-rate) to 200 decimal digits, as a fraction."""
     g = Decimal(rate.numerator), Decimal(rate.denominator)
 
@@ -47,7 +49,7 @@ def near(family: LawFamily, rate: Fraction) -> Law:
     return family(power)
 
 
-def first_above(law: Law, uniform: Fraction, start: int) -> int:
+def first_above(law: IntegerLaw, uniform: Fraction, start: int) -> int:
     """Return the smallest k with uniform < F(k), by stepping from `start`."""
     k = start
     while uniform < law.cdf(k - 1):
@@ -77,9 +79,10 @@ CASES = [
 ]
 
 
-def sampler_of(pieces: tuple[Piece, ...] | None, rate: Fraction) -> IntegerSampler:
+@cache
+def built(pieces: tuple[Piece, ...] | None, rate: Fraction) -> GeometricSampler:
     """Return a sampler that no test changes: built once for all examples of a law."""
-    return blocks.integer_sampler(pieces, rate)
+    return GeometricSampler(pieces, rate)
 
 
 def family_of(pieces: tuple[Piece, ...] | None) -> LawFamily:
@@ -87,13 +90,13 @@ def family_of(pieces: tuple[Piece, ...] | None) -> LawFamily:
 
 
 @cache
-def law_of(pieces: tuple[Piece, ...] | None, rate: Fraction) -> Law:
+def law_of(pieces: tuple[Piece, ...] | None, rate: Fraction) -> IntegerLaw:
     return near(family_of(pieces), rate)
 
 
 @pytest.mark.parametrize(("pieces", "rate"), CASES)
 def test_cuts_are_the_floors_of_the_law(pieces: tuple[Piece, ...] | None, rate: Fraction) -> None:
-    sampler = sampler_of(pieces, rate)
+    sampler = built(pieces, rate)
     law = law_of(pieces, rate)
     table = sampler._table
 
@@ -108,7 +111,7 @@ def test_every_draw_is_the_inverse_of_its_bits(
     pieces: tuple[Piece, ...] | None, rate: Fraction, data: st.DataObject
 ) -> None:
     law = law_of(pieces, rate)
-    sampler = sampler_of(pieces, rate)
+    sampler = built(pieces, rate)
     cuts = sampler._table._cuts.tolist()
     anywhere = st.integers(0, WORD - 1)
     near_a_cut = st.builds(
@@ -129,7 +132,7 @@ def test_refinement_decides_a_tie(
     pieces: tuple[Piece, ...] | None, rate: Fraction, agreeing_words: int
 ) -> None:
     # U is cut from F(edge) itself, so its first words agree with the cut, and differs only after them.
-    sampler = sampler_of(pieces, rate)
+    sampler = built(pieces, rate)
     law = law_of(pieces, rate)
     edges = sampler._table._edges
     for edge in (edges[0], edges[len(edges) // 2], edges[-1]):
@@ -151,7 +154,7 @@ def test_many_draws_at_once_each_follow_their_own_bits(
     pieces: tuple[Piece, ...] | None, rate: Fraction
 ) -> None:
     # Draws that the guide settles, draws that are searched, ties and open ends, all mixed in one call.
-    sampler = sampler_of(pieces, rate)
+    sampler = built(pieces, rate)
     law = law_of(pieces, rate)
     table = sampler._table
     cuts = table._cuts.tolist()
@@ -188,7 +191,7 @@ def test_an_open_end_is_never_settled_by_the_guide() -> None:
     # A table with almost everything in its open ends: each such draw must be found by its own bits.
     rate = Fraction(1, 10)
     law = near(TwoSidedGeometric, rate)
-    table = CertifiedTable(CertifiedLaw(TwoSidedGeometric, rate), [-1, 0], open_low=True, open_high=True)
+    table = CertifiedTable(blocks.certified(TwoSidedGeometric, rate), [-1, 0], open_low=True, open_high=True)
     for word in (1, 1 << 50, WORD // 4, WORD // 2, WORD // 4 * 3, WORD - 2):
         uniform = Fraction((word << 256) + 12345, 1 << 320)
         (slot,), strays = table.slots(script(uniform), count=1)
@@ -198,7 +201,7 @@ def test_an_open_end_is_never_settled_by_the_guide() -> None:
 
 
 def test_a_cut_settles_all_but_its_own_word() -> None:
-    sampler = IntegerSampler(None, Fraction(1, 10))
+    sampler = GeometricSampler(None, Fraction(1, 10))
     table = sampler._table
     cut = int(table._cuts[40])
     for word, expected in ((cut - 1, table._edges[40]), (cut + 1, table._edges[41])):
@@ -209,7 +212,7 @@ def test_a_cut_settles_all_but_its_own_word() -> None:
 
 def test_the_guide_counts_every_first_word_once() -> None:
     # All 65,536 values of the first 16 bits: what the guide settles must agree with the cuts.
-    table = IntegerSampler(None, Fraction(1, 10))._table
+    table = GeometricSampler(None, Fraction(1, 10))._table
     for first_bits in range(0, 1 << 16, 7):
         settled = int(table._guide[first_bits])
         low = np.searchsorted(table._cuts, np.uint64(first_bits << 48), side="right")
@@ -221,7 +224,7 @@ def test_the_guide_counts_every_first_word_once() -> None:
 
 def test_a_wrong_cut_is_noticed() -> None:
     # What the tests above would see if one floor were off by one.
-    sampler = IntegerSampler(None, Fraction(1, 10))
+    sampler = GeometricSampler(None, Fraction(1, 10))
     law = near(TwoSidedGeometric, Fraction(1, 10))
     table = sampler._table
     uniform = Fraction(int(table._cuts[40]) + 1, WORD)
@@ -236,7 +239,7 @@ def test_a_wrong_cut_is_noticed() -> None:
 @pytest.mark.parametrize("power", [70, 100, 200])
 def test_the_open_ends_reach_any_distance(rate: Fraction, power: int) -> None:
     # P[X >= k] = P[X <= -k] = a^k / (1+a): the textbook's tail, in 200 decimal digits.
-    sampler = IntegerSampler(None, rate)
+    sampler = GeometricSampler(None, rate)
     tail = Fraction(3, 1 << power)
     (high,) = sampler.draw(script(1 - tail), count=1)
     (low,) = sampler.draw(script(tail - Fraction(1, 1 << 320)), count=1)
@@ -250,7 +253,7 @@ def test_the_open_ends_reach_any_distance(rate: Fraction, power: int) -> None:
 
 
 def test_values_beyond_64_bits_are_saturated(monkeypatch: pytest.MonkeyPatch) -> None:
-    sampler = IntegerSampler(None, Fraction(1, 1 << 40))
+    sampler = GeometricSampler(None, Fraction(1, 1 << 40))
     stray = [(0, 1 << 70)]
     slots = np.zeros(1, dtype=np.int16)
     monkeypatch.setattr(sampler._table, "slots", lambda entropy, count: (slots, stray))
@@ -260,7 +263,7 @@ def test_values_beyond_64_bits_are_saturated(monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.parametrize("size", [1, 2, 5, 1024])
 def test_a_digit_has_no_open_end(size: int) -> None:
-    law = CertifiedLaw(partial(truncated_geometric, size), Fraction(1, 1000))
+    law = blocks.certified(partial(truncated_geometric, size), Fraction(1, 1000))
     table = CertifiedTable(law, range(size - 1))
     words = [0, WORD - 1]
     for word in words:
@@ -270,4 +273,4 @@ def test_a_digit_has_no_open_end(size: int) -> None:
 
 
 def test_a_sampler_is_built_once() -> None:
-    assert blocks.integer_sampler(None, Fraction(1, 7)) is blocks.integer_sampler(None, Fraction(1, 7))
+    assert sampler_of(Geometric(Fraction(1, 7))) is sampler_of(Geometric(Fraction(1, 7)))

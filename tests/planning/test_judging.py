@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import hushtable as ht
+from hushtable.laws.geometric import Geometric
 from hushtable.methods.settings import Method
 from hushtable.planning.plan import Plan
 from hushtable.planning.predictions import Predictor, Setting
@@ -81,7 +82,7 @@ def test_a_filtered_threshold_sample_has_the_rows_that_are_drawn() -> None:
     counts = np.maximum(np.rint(random.normal(100, 20, 10_000)), 1).astype(np.int64)
     table = ht.SparseTable(shape=(100_000,), codes=np.arange(10_000)[:, None], counts=counts)
     profile = ht.Profile.normal(cells=10_000, mean=100, sd=20)
-    setting = Setting(cells_total=100_000, rate=Fraction(1), total_rate=None)
+    setting = Setting(cells_total=100_000, law=Geometric(Fraction(1)), total_law=None)
     predictor = Predictor(profile, setting)
     methods = ht.FilterThreshold(cutoff=60, threshold=300), ht.FilterThreshold(cutoff=8, size=20)
 

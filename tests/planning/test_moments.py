@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 
 from hushtable.laws.acceptance import Acceptance
 from hushtable.laws.balls import working_precision
-from hushtable.laws.powers import ExponentialPowers, RationalPowers
-from hushtable.planning.moments import Noise, Outcomes, Rule
+from hushtable.laws.geometric import Geometric, GeometricFloats
+from hushtable.laws.integers import TwoSidedGeometric
+from hushtable.laws.powers import RationalPowers
+from hushtable.planning.moments import Outcomes, Rule
 
 RATES = [0.02, 0.1, 1.0, 4.0]
 COUNTS = np.array([0.0, 1, 2, 7, 19, 20, 21, 60, 300])
@@ -54,7 +56,7 @@ def by_hand(count: float, rate: float, rule: Rule, absent: float) -> tuple[float
 @pytest.mark.parametrize("rate", RATES)
 @pytest.mark.parametrize("rule", RULES)
 def test_chances_and_moments_are_sums_over_the_noise(rate: float, rule: Rule) -> None:
-    found = Outcomes(COUNTS, Noise(rate), rule)
+    found = Outcomes(COUNTS, GeometricFloats(rate), rule)
     first, second = found.errors(absent=1.5)
 
     for place, count in enumerate(COUNTS):
@@ -65,12 +67,12 @@ def test_chances_and_moments_are_sums_over_the_noise(rate: float, rule: Rule) ->
 @pytest.mark.parametrize("start", [-30, -1, 0, 1, 2, 30])
 @pytest.mark.parametrize("power", [0, 1, 2])
 def test_a_tail_may_start_on_either_side(start: int, power: int) -> None:
-    noise = Noise(0.3)
+    noise = GeometricFloats(0.3)
     x = np.arange(start, 400.0)
 
     found = noise.tail(np.array([float(start)]), power)[0]
 
-    assert found == pytest.approx((x**power * noise.at(x)).sum(), rel=1e-12)
+    assert found == pytest.approx((x**power * noise.mass(x)).sum(), rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -86,25 +88,26 @@ def test_a_tail_may_start_on_either_side(start: int, power: int) -> None:
 def test_an_empty_cell_passes_with_its_exact_chance(rule: Rule, exact: Acceptance) -> None:
     rate = Fraction(49, 500)
     with working_precision(200):
-        wanted = float(exact.pass_probability(ExponentialPowers(rate)))
+        wanted = float(exact.pass_probability(Geometric(rate).exact()))
 
-    found = Outcomes(np.zeros(1), Noise(float(rate)), rule).published[0]
+    found = Outcomes(np.zeros(1), GeometricFloats(float(rate)), rule).published[0]
 
     assert found == pytest.approx(wanted, rel=1e-12)
 
 
 def test_an_empty_cell_passes_as_in_fractions() -> None:
-    half = RationalPowers(Fraction(1, 2))
+    half = TwoSidedGeometric(RationalPowers(Fraction(1, 2)))
     exact = Acceptance(cutoff=2, threshold="7/2").pass_probability(half)
 
-    found = Outcomes(np.zeros(1), Noise(float(np.log(2))), Rule(cutoff=2, threshold=3.5)).published[0]
+    noise = GeometricFloats(float(np.log(2)))
+    found = Outcomes(np.zeros(1), noise, Rule(cutoff=2, threshold=3.5)).published[0]
 
     assert found == pytest.approx(float(exact), rel=1e-14)
 
 
 def test_chances_rise_with_the_count_and_fall_with_the_cutoff() -> None:
     counts = np.arange(400.0)
-    noise = Noise(0.1)
+    noise = GeometricFloats(0.1)
     low, high = (Outcomes(counts, noise, Rule(cutoff=cutoff)).published for cutoff in (50, 90))
 
     assert (np.diff(low) >= 0).all()

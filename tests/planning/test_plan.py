@@ -99,7 +99,7 @@ def test_half_of_the_rows_are_real_wherever_a_cutoff_can_do_that(epsilon: str, r
     counts = np.arange(1.0, 242.0)
     profile = ht.Profile(counts=counts, cells=58_000 * counts**-3, words="made up")
     found = paper(epsilon=epsilon, size=20_000, domain=cells(664_225), profile=profile)
-    setting = Setting(cells_total=664_225, rate=found.rate, total_rate=found.total_epsilon)
+    setting = Setting(cells_total=664_225, law=found.law, total_law=found.total_law)
     tried = (ht.FilterPriority(cutoff=cutoff, size=20_000) for cutoff in range(1, 220, 2))
     most = max(Predictor(profile, setting).predict(each, sizes=[100]).real_share for each in tried)
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from hushtable.domain.domain import Domain
+from hushtable.laws.geometric import Geometric
 from hushtable.methods.settings import Everything, Filter, FilterPriority, Method, Priority, Threshold
 from hushtable.planning.predictions import Predictor, Setting
 from hushtable.planning.profile import Profile
@@ -23,7 +24,8 @@ RATE = Fraction(49, 500)
 
 
 def predictor(rate: Fraction = RATE, total_rate: Fraction | None = Fraction(1, 500)) -> Predictor:
-    return Predictor(PROFILE, Setting(cells_total=CELLS, rate=rate, total_rate=total_rate))
+    total = None if total_rate is None else Geometric(total_rate)
+    return Predictor(PROFILE, Setting(cells_total=CELLS, law=Geometric(rate), total_law=total))
 
 
 @pytest.mark.parametrize("size", [1, 40, 500, 2000])

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import hushtable as ht
+from hushtable.laws.geometric import Geometric
 from hushtable.noise import two_sided_geometric
 from hushtable.planning.plan import Plan
 from hushtable.planning.sketches import SketchErrors
@@ -32,7 +33,7 @@ def planned(profile: ht.Profile = ZIPF, cells: int = CELLS, **settings: Any) -> 
 @pytest.mark.parametrize(("width", "depth"), [(500, 1), (200, 3)])
 def test_errors_are_those_of_drawn_sketches(profile: ht.Profile, width: int, depth: int) -> None:
     structure, sizes, rate = ht.CountSketch(width=width, depth=depth), (1, 100, 1000), Fraction(1, depth)
-    said = SketchErrors(profile, structure, cells_total=CELLS, rate=rate)
+    said = SketchErrors(profile, structure, cells_total=CELLS, law=Geometric(rate))
 
     squares, errors = measured(profile, structure, rate, sizes)
 
@@ -78,7 +79,7 @@ def test_the_standard_error_is_the_formula() -> None:
 
 
 def test_many_errors_together_are_normal() -> None:
-    said = SketchErrors(UNIFORM, ht.CountSketch(width=500), cells_total=CELLS, rate=Fraction(1))
+    said = SketchErrors(UNIFORM, ht.CountSketch(width=500), cells_total=CELLS, law=Geometric(Fraction(1)))
 
     assert said.mean_error(10_000) == pytest.approx(said.standard_error(10_000) * sqrt(2 / pi), rel=1e-3)
 

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from hushtable.planning.moments import Noise, Outcomes, Rule
+from hushtable.laws.geometric import GeometricFloats
+from hushtable.planning.moments import Outcomes, Rule
 from hushtable.planning.sums import Answer, Cells
 
 Array = NDArray[np.float64]
@@ -49,7 +50,7 @@ def test_sums_of_weights_are_off_as_their_law_says(density: float, rate: float, 
     table = Cells(counts, cells)
     law, zero = law_of_an_error(counts, cells / HUGE, rate, rule)
 
-    found = table.mean_errors(Outcomes(counts, Noise(rate), rule), Answer(), [1, 10, 100])
+    found = table.mean_errors(Outcomes(counts, GeometricFloats(rate), rule), Answer(), [1, 10, 100])
 
     for size, error in found.items():
         assert error == pytest.approx(mean_size(law, zero, size), rel=0.012)
@@ -57,7 +58,7 @@ def test_sums_of_weights_are_off_as_their_law_says(density: float, rate: float, 
 
 def test_a_large_error_is_normal_or_its_bias() -> None:
     counts, cells = np.array([0.0, 50]), np.array([9e5, 1e5])
-    table, noise = Cells(counts, cells), Noise(0.1)
+    table, noise = Cells(counts, cells), GeometricFloats(0.1)
 
     noisy = table.mean_errors(Outcomes(counts, noise, Rule(everything=True)), Answer(), [10**5])
     blind = table.mean_errors(Outcomes(counts, noise, Rule(cutoff=2000)), Answer(), [10**5])
@@ -69,13 +70,13 @@ def test_a_large_error_is_normal_or_its_bias() -> None:
 def test_the_total_alone_leaves_what_cells_differ_by() -> None:
     counts, cells = np.array([0.0, 50]), np.array([9e5, 1e5])
     table = Cells(counts, cells)
-    nothing = Outcomes(counts, Noise(0.1), Rule(cutoff=10_000))
+    nothing = Outcomes(counts, GeometricFloats(0.1), Rule(cutoff=10_000))
 
-    found = table.mean_errors(nothing, Answer(absent=5.0, total=Noise(0.01)), [10**4, 5 * 10**5])
+    found = table.mean_errors(nothing, Answer(absent=5.0, total=GeometricFloats(0.01)), [10**4, 5 * 10**5])
 
     for size, error in found.items():
         part = size / 1e6
-        variance = size * (1 - part) * 0.1 * 0.9 * 50**2 + part**2 * Noise(0.01).variance
+        variance = size * (1 - part) * 0.1 * 0.9 * 50**2 + part**2 * GeometricFloats(0.01).variance
         assert error == pytest.approx(sqrt(variance * 2 / pi), rel=2e-3)
 
 
@@ -83,8 +84,8 @@ def test_sparse_sets_mostly_hold_nothing() -> None:
     # With 10^5 of 10^12 cells occupied, answering the mean is off by it, and again by what is there.
     counts, cells = np.array([0.0, 100]), np.array([1e12 - 1e5, 1e5])
     table = Cells(counts, cells)
-    nothing = Outcomes(counts, Noise(0.1), Rule(cutoff=10_000))
+    nothing = Outcomes(counts, GeometricFloats(0.1), Rule(cutoff=10_000))
 
-    found = table.mean_errors(nothing, Answer(absent=1e-5, total=Noise(10.0)), [100, 1000])
+    found = table.mean_errors(nothing, Answer(absent=1e-5, total=GeometricFloats(10.0)), [100, 1000])
 
     assert found == pytest.approx({100: 2e-3, 1000: 2e-2}, rel=5e-3)

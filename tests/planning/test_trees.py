@@ -14,8 +14,8 @@ from hushtable.answers.nodes.ranges import Ranges
 from hushtable.answers.pruned.coverage import LineCoverage
 from hushtable.answers.pruned.walking import walked
 from hushtable.errors import BadChoice
+from hushtable.laws.geometric import Geometric, GeometricFloats
 from hushtable.methods.settings import Filter
-from hushtable.planning.moments import Noise
 from hushtable.planning.predictions import Prediction
 from hushtable.planning.profile import Profile
 from hushtable.planning.pruning import Known, Off, ProfileTree, PrunedTree
@@ -28,6 +28,7 @@ from hushtable.summaries.summarize import draw_summary
 from hushtable.table.sparse import SparseTable
 from tests.harness.nodes import nodes_over
 from tests.harness.statistics import SEED, replay
+from tests.structures.pruned import level_laws
 
 PAPER = Profile.normal(cells=6_554, mean=100, sd=20)
 
@@ -45,7 +46,7 @@ def predicted(
         Tree(branching=branching),
         Filter(**setting or {"size": 10_000}, two_sided=False),
         cells_total=cells,
-        rate=rate,
+        law_for=lambda share: Geometric(rate * share),
         domain_bytes=0,
         sizes=sizes,
     )
@@ -54,7 +55,7 @@ def predicted(
 def test_nodes_are_kept_with_all_above_them_by_their_laws() -> None:
     # Half of 64 cells hold 3; of a tree with four branches, a leaf has two nodes above it beside the root.
     table = ProfileTree(Profile(counts=[3], cells=[32], words="half"), cells_total=64, branching=4)
-    noise, cutoff = Noise(0.4), 5
+    noise, cutoff = GeometricFloats(0.4), 5
     found = table.chances(noise, cutoff)
 
     def lifted(count: int) -> float:
@@ -104,14 +105,14 @@ def test_a_size_is_kept_to_unless_noise_would_fill_it() -> None:
     rate = Fraction(1)
     table = ProfileTree(PAPER, cells_total=1 << 16, branching=16)
     level_rate = rate * 4 / sum(table.tree.shares)
-    least = least_cutoff(16, level_rate)
+    least = least_cutoff(16, Geometric(level_rate))
 
     few, all_of_it = predicted(rate=rate, size=2000), predicted(rate=rate, size=60_000)
 
     assert few.rows == pytest.approx(2000)
     assert few.cutoff > least == all_of_it.cutoff
     assert all_of_it.rows < 12_000
-    assert PrunedTree(table, rate=level_rate, cutoff=least).rows == all_of_it.rows
+    assert PrunedTree(table, laws=level_laws(table.tree, level_rate), cutoff=least).rows == all_of_it.rows
     by_cutoff = predicted(rate=rate, cutoff=few.cutoff)
     assert by_cutoff.rows == pytest.approx(2000, rel=0.02)
     assert by_cutoff.errors == few.errors
@@ -162,7 +163,13 @@ def measured(
             entropy=replay(number),
             nodes=nodes,
         )
-        fit = fitted(nodes.tree, drawn.codes[:, 0], drawn.counts, rate=level_rate, cutoff=drawn.cutoff or 1.0)
+        fit = fitted(
+            nodes.tree,
+            drawn.codes[:, 0],
+            drawn.counts,
+            laws=level_laws(nodes.tree, level_rate),
+            cutoff=drawn.cutoff or 1.0,
+        )
         rows += len(drawn) / releases
         running = np.append(0, np.cumsum(counts))
         for place, width in enumerate(sizes):
@@ -208,7 +215,7 @@ def test_other_branchings_are_known_and_other_orders_are_not() -> None:
             Tree(order="morton"),
             Filter(size=100, two_sided=False),
             cells_total=1 << 16,
-            rate=Fraction(1),
+            law_for=Geometric,
             domain_bytes=0,
             sizes=[100],
         )

@@ -15,6 +15,7 @@ import pytest
 
 import hushtable as ht
 from hushtable.domain.attributes import Attribute, Categories, Integers
+from hushtable.laws.geometric import Geometric
 from hushtable.laws.integers import TwoSidedGeometric
 from hushtable.methods.settings import Method
 from hushtable.methods.tuning import auto_cutoff
@@ -81,7 +82,7 @@ def test_a_size_alone_publishes_small_marginals_whole(tmp_path: Path) -> None:
     assert (terms.epsilon, terms.total_epsilon) == (Fraction(1), Fraction(1, 50))
     whole = Part(method=ht.Everything(), rule="whole-1")
     assert terms.parts[:3] == (whole, whole, whole)
-    cutoff = auto_cutoff(50, cells=1500, rate=Fraction(49, 200), two_sided=True)
+    cutoff = auto_cutoff(50, cells=1500, law=Geometric(Fraction(49, 200)), two_sided=True)
     largest = terms.parts[3]
     assert largest.method == ht.FilterPriority(cutoff=cutoff, size=50)
     assert (largest.rule, largest.cutoff) == ("auto-cutoff-1", float(cutoff))
@@ -115,7 +116,7 @@ def test_a_cutoff_is_that_of_the_marginals_own_cells_and_rate() -> None:
     rates = [Fraction(1, 60), Fraction(9, 60)]
 
     assert [part.method for part in chosen.parts] == [
-        ht.FilterPriority(cutoff=auto_cutoff(10, cells=cells, rate=rate, two_sided=True), size=10)
+        ht.FilterPriority(cutoff=auto_cutoff(10, cells=cells, law=Geometric(rate), two_sided=True), size=10)
         for cells, rate in zip((50, 1500), rates, strict=True)
     ]
     assert chosen[:3] == chosen.parts[1][:3]

@@ -190,14 +190,14 @@ def test_automatic_settings_are_those_of_the_plan(
     summary: str, settings: dict[str, Any], method: Method
 ) -> None:
     plan = planned()
-    chosen = choice(summary, **settings, cells=plan.cells_total, rate=plan.rate, plan=plan)
+    chosen = choice(summary, **settings, cells=plan.cells_total, law=plan.law, plan=plan)
 
     assert chosen == Choice(method, "plan-1", plan)
 
 
 def test_a_cutoff_of_the_owner_stays() -> None:
     plan = planned()
-    given: dict[str, Any] = {"size": 500, "cutoff": "41.5", "cells": plan.cells_total, "rate": plan.rate}
+    given: dict[str, Any] = {"size": 500, "cutoff": "41.5", "cells": plan.cells_total, "law": plan.law}
     chosen = choice("filter-priority", **given, plan=plan)
 
     assert chosen == Choice(ht.FilterPriority(cutoff=Fraction(83, 2), size=500), None, plan)
@@ -213,7 +213,7 @@ def test_a_cutoff_of_the_owner_stays() -> None:
 )
 def test_an_automatic_summary_needs_a_plan(settings: dict[str, Any], said: str) -> None:
     plan = planned()
-    given: dict[str, Any] = {"size": 500, "cells": plan.cells_total, "rate": plan.rate, "plan": plan}
+    given: dict[str, Any] = {"size": 500, "cells": plan.cells_total, "law": plan.law, "plan": plan}
 
     with pytest.raises(ht.BadChoice, match=said):
         choice("auto", **given | settings)
@@ -312,7 +312,7 @@ def test_plans_and_structures_that_do_not_go_together(
 def test_automatic_settings_of_a_tree_are_those_of_the_plan() -> None:
     tree = FOR_RANGES.tree
     assert tree is not None
-    given: dict[str, Any] = {"size": 10_000, "cells": 1, "rate": FOR_RANGES.rate, "plan": FOR_RANGES}
+    given: dict[str, Any] = {"size": 10_000, "cells": 1, "law": FOR_RANGES.law, "plan": FOR_RANGES}
     given |= {"structure": ht.Tree(), "one_sided": True}
 
     assert choice("auto", **given) == Choice(tree.method, "plan-1", FOR_RANGES)

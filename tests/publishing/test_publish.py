@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import hushtable as ht
+from hushtable.laws.geometric import Geometric
 from hushtable.publishing import publish as flow
 from hushtable.publishing.choices import choice
 from tests.engines.contracts.flow import DOMAIN, check_alike, rows
@@ -140,7 +141,7 @@ def test_automatic_choices_use_public_facts_alone(tmp_path: Path) -> None:
     ],
 )
 def test_names_of_summaries(settings: dict[str, Any], expected: str) -> None:
-    found = choice(**settings, cells=10**9, rate=Fraction(1, 10))
+    found = choice(**settings, cells=10**9, law=Geometric(Fraction(1, 10)))
 
     assert repr(found.method) == expected
     assert found.rule == ("auto-cutoff-1" if settings == {"size": 100} else None)
@@ -165,7 +166,7 @@ def test_names_of_summaries(settings: dict[str, Any], expected: str) -> None:
 )
 def test_choices_that_do_not_go_together(settings: dict[str, Any]) -> None:
     with pytest.raises(ht.HushtableError):
-        choice(**settings, cells=10**9, rate=Fraction(1, 10))
+        choice(**settings, cells=10**9, law=Geometric(Fraction(1, 10)))
 
 
 LEVELS = """

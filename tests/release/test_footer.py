@@ -239,8 +239,8 @@ def test_a_plan_without_a_key_is_refused(key: str) -> None:
 
 
 def test_a_newer_format_asks_for_an_upgrade() -> None:
-    with pytest.raises(BadRelease, match=r"format 5, .* up to 4\. Upgrade: pip install --upgrade hushtable"):
-        read({"format": 5})
+    with pytest.raises(BadRelease, match=r"format 6, .* up to 5\. Upgrade: pip install --upgrade hushtable"):
+        read({"format": 6})
 
 
 def test_readers_of_format_1_open_cells_and_ask_for_an_upgrade_for_trees(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from hushtable.laws.geometric import Geometric
 from hushtable.structures.addresses import LineAddresses, MortonAddresses
 from hushtable.structures.branching import BranchingTree
 from hushtable.structures.lines import Line
@@ -53,3 +55,8 @@ def pruned(draw: st.DrawFn) -> World:
         numbers += (prefixes + tree.offsets[level + 1]).tolist()
     counts = draw(st.lists(st.integers(-50, 10**6), min_size=len(numbers), max_size=len(numbers)))
     return World(shape, tree, np.array(numbers), np.array(counts))
+
+
+def level_laws(tree: BranchingTree, rate: float | Fraction) -> list[Geometric]:
+    """Return the laws of the noise on all levels: at this rate, but that of the root."""
+    return [Geometric(Fraction(rate) * share / tree.shares[-1]) for share in tree.shares]

@@ -16,12 +16,12 @@ from hushtable.structures.addresses import LineAddresses
 from hushtable.structures.branching import BranchingTree
 from hushtable.structures.fitting import Fit, fitted
 from hushtable.structures.lines import Line
-from tests.structures.pruned import World, pruned
+from tests.structures.pruned import World, level_laws, pruned
 
 
 @given(pruned(), st.floats(1e-3, 5), st.floats(1, 10**4))
 def test_masses_are_not_negative_and_add_up(world: World, rate: float, cutoff: float) -> None:
-    fit = fitted(world.tree, world.numbers, world.counts, rate=rate, cutoff=cutoff)
+    fit = fitted(world.tree, world.numbers, world.counts, laws=level_laws(world.tree, rate), cutoff=cutoff)
     root = fit.masses[0][0]
 
     assert all((own >= 0).all() for own in fit.own)
@@ -42,7 +42,7 @@ def test_a_whole_tree_without_noise_stays_as_it_is(counts: list[int], branching:
         sums = np.bincount(np.arange(40) >> shift, weights=counts)
         numbers += (np.arange(sums.size) + offset).tolist()
         values += sums.astype(int).tolist()
-    fit = fitted(tree, np.array(numbers), np.array(values), rate=700.0, cutoff=1000.0)
+    fit = fitted(tree, np.array(numbers), np.array(values), laws=level_laws(tree, 700.0), cutoff=1000.0)
 
     assert np.allclose(fit.own[-1], counts, atol=1e-6)
 
@@ -50,7 +50,7 @@ def test_a_whole_tree_without_noise_stays_as_it_is(counts: list[int], branching:
 def test_a_node_gives_what_its_absent_children_hold_to_their_cells() -> None:
     # A root of 100 and one leaf of 40 of four, next to no noise: 60 lie on the three others.
     tree = BranchingTree(LineAddresses(Line((4,), places=(0,))), branching=4)
-    fit = fitted(tree, np.array([0, 2]), np.array([100, 40]), rate=50.0, cutoff=30.0)
+    fit = fitted(tree, np.array([0, 2]), np.array([100, 40]), laws=level_laws(tree, 50.0), cutoff=30.0)
 
     assert np.allclose(fit.own[0], [60], atol=1e-3)
     assert np.allclose(fit.own[1], [40], atol=1e-3)
@@ -62,7 +62,7 @@ def test_numbers_of_no_release_do_not_overflow() -> None:
     numbers, counts = np.array([0, 1]), np.array([1 << 62, -(1 << 62)])
     for rate in (Fraction(1, 10**400), Fraction(10**400), 1e-300, 1e300):
         for cutoff in (1.0, 1e300):
-            fit = fitted(tree, numbers, counts, rate=rate, cutoff=cutoff)
+            fit = fitted(tree, numbers, counts, laws=level_laws(tree, rate), cutoff=cutoff)
             assert all(np.isfinite(own).all() for own in fit.own)
             assert np.isclose(sum(own.sum() for own in fit.own), fit.masses[0][0])
 
@@ -71,7 +71,9 @@ def test_a_cutoff_of_no_release_does_not_divide_by_zero() -> None:
     tree = BranchingTree(LineAddresses(Line((1 << 60,), places=(0,))), branching=2)
     for cutoff in (5e-324, 1e-300):
         for counts in ([0, 0], [1 << 62, 0], [-5, 3], [1, -(1 << 62)]):
-            fit = fitted(tree, np.array([0, 1]), np.array(counts), rate=300.0, cutoff=cutoff)
+            fit = fitted(
+                tree, np.array([0, 1]), np.array(counts), laws=level_laws(tree, 300.0), cutoff=cutoff
+            )
             assert all(np.isfinite(own).all() for own in fit.own)
 
 
@@ -80,7 +82,7 @@ def test_the_deepest_tree_needs_no_deep_stack() -> None:
     numbers, before = np.array(tree.offsets), sys.getrecursionlimit()
     sys.setrecursionlimit(len(inspect.stack()) + 100)
     try:
-        fit = fitted(tree, numbers, np.full(numbers.size, 1000), rate=0.5, cutoff=20.0)
+        fit = fitted(tree, numbers, np.full(numbers.size, 1000), laws=level_laws(tree, 0.5), cutoff=20.0)
     finally:
         sys.setrecursionlimit(before)
 
@@ -93,14 +95,14 @@ def test_sums_that_saturate_do_not_overflow() -> None:
     tree = BranchingTree(LineAddresses(Line((100,), places=(0,))), branching=16)
     numbers = np.concatenate([[0], 1 + np.arange(7), tree.offsets[2] + np.arange(100)])
     for rate in (1.0, 300.0, 690.0, 1e4):
-        fit = fitted(tree, numbers, np.full(numbers.size, 1 << 60), rate=rate, cutoff=1.0)
+        fit = fitted(tree, numbers, np.full(numbers.size, 1 << 60), laws=level_laws(tree, rate), cutoff=1.0)
         assert all(np.isfinite(own).all() for own in fit.own)
         assert fit.masses[0][0] > 1 << 60
 
 
 def test_the_root_has_a_quarter_of_the_rate_of_others() -> None:
     tree = BranchingTree(LineAddresses(Line((16,), places=(0,))), branching=4)
-    fit = fitted(tree, np.array([0, 1, 5]), np.array([90, 80, 70]), rate=0.4, cutoff=60.0)
+    fit = fitted(tree, np.array([0, 1, 5]), np.array([90, 80, 70]), laws=level_laws(tree, 0.4), cutoff=60.0)
 
     assert [level.noise for level in fit.levels] == pytest.approx(list(map(variance, (0.1, 0.4, 0.4))))
 
@@ -115,7 +117,9 @@ def variance(rate: float) -> float:
 def test_a_root_alone_keeps_what_it_has() -> None:
     tree = BranchingTree(LineAddresses(Line((40,), places=(0,))), branching=4)
     for count, mass in ((75, 75.0), (0, 0.0), (-3, 0.0)):
-        fit = fitted(tree, np.array([0]), np.array([count]), rate=0.5, cutoff=max(1.0, count))
+        fit = fitted(
+            tree, np.array([0]), np.array([count]), laws=level_laws(tree, 0.5), cutoff=max(1.0, count)
+        )
         assert [own.sum() for own in fit.own] == pytest.approx([mass, 0, 0, 0])
 
 
@@ -136,7 +140,9 @@ def published(cells: NDArray[np.int64]) -> Fit:
         kept = every[real][noisy >= CUTOFF]
         numbers.append(kept + tree.offsets[level])
         counts.append(noisy[noisy >= CUTOFF])
-    return fitted(tree, np.concatenate(numbers), np.concatenate(counts), rate=RATE, cutoff=CUTOFF)
+    return fitted(
+        tree, np.concatenate(numbers), np.concatenate(counts), laws=level_laws(tree, RATE), cutoff=CUTOFF
+    )
 
 
 def test_even_children_are_drawn_to_shares_of_their_own_parent() -> None:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 import hushtable as ht
 from hushtable.laws.acceptance import Acceptance
+from hushtable.laws.geometric import Geometric
 from hushtable.noise import BitSource
 from hushtable.structures.axes import AxisSpace
 from hushtable.structures.paths import paths
@@ -166,7 +167,7 @@ def shortcut(method: Filtered, entropy: BitSource, *, rate: Fraction = RATE) -> 
 
 def long_way(method: Filtered, entropy: BitSource) -> dict[int, int]:
     """Noise on all nodes, the filter, the check, and then the sample."""
-    noisy = laborious.noisy_table({0: 4, 1: 4}, 3, RATE, entropy)
+    noisy = laborious.noisy_table({0: 4, 1: 4}, 3, Geometric(RATE), entropy)
     parents = {1: 0, 2: 0}
     if isinstance(method, ht.Filter) and method.size is not None:
         return largest_rooted(noisy, parents, size=method.size, entropy=entropy)

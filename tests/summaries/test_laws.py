@@ -13,6 +13,7 @@ import pytest
 
 import hushtable as ht
 from hushtable.laws.acceptance import Acceptance
+from hushtable.laws.geometric import Geometric
 from hushtable.methods.settings import Method
 from hushtable.summaries.flat import acceptance_of
 from hushtable.summaries.thinning import at_threshold, of_size
@@ -98,7 +99,9 @@ def test_every_cell_shows_its_law(way: str, method: Method) -> None:
     # One-sided samples by a threshold tell rates apart least.
     faint = isinstance(method, ht.Threshold | ht.FilterThreshold) and not method.two_sided
     rounds = runs(150 if way == "long way" else 900 if faint else 450)
-    rule = None if isinstance(method, ht.Everything) else acceptance_of(method, cells_total=CELLS, rate=rate)
+    rule = None
+    if not isinstance(method, ht.Everything):
+        rule = acceptance_of(method, cells_total=CELLS, law=Geometric(rate))
     shown: dict[int, list[int]] = {cell: [] for cell in range(CELLS)}
     for _ in range(rounds):
         if way == "long way":

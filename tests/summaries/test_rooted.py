@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import hushtable as ht
+from hushtable.laws.geometric import Geometric
 from hushtable.noise import BitSource, KeyStream, two_sided_geometric
 from hushtable.structures.addresses import LineAddresses, MortonAddresses
 from hushtable.structures.branching import BranchingTree, least_cutoff
@@ -34,6 +35,7 @@ from tests.harness.statistics import (
     replay,
     runs,
 )
+from tests.structures.pruned import level_laws
 
 Numbers = NDArray[np.int64]
 Noised = Callable[[int, Numbers, Numbers], Numbers]
@@ -160,10 +162,10 @@ def test_noise_alone_does_not_make_a_tree_grow(branching: int) -> None:
     stream = replay(3)
 
     def noised(level: int, prefixes: Numbers, counts: Numbers) -> Numbers:
-        return noisy(counts, rate, stream)
+        return noisy(counts, Geometric(rate), stream)
 
     nothing = Occupied(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
-    least = least_cutoff(branching, rate)
+    least = least_cutoff(branching, Geometric(rate))
     sizes = [
         rooted_tree(nothing, tree, noised, stream, cutoff=least, size=10**6, root_stays=True).numbers.size
         for _ in range(runs(50))
@@ -326,9 +328,9 @@ def check(summary: Summary) -> None:
     assert summary.nodes.are_rooted(summary.codes)
     assert summary.nodes.have_cells(summary.codes)
     assert (summary.counts[1:] >= summary.cutoff).all()
-    rate = summary.epsilon * summary.nodes.share / summary.sensitivity
+    tree, rate = summary.nodes.tree, summary.epsilon * summary.nodes.share / summary.sensitivity
     weights = own_masses(
-        summary.nodes.tree, summary.codes[:, 0], summary.counts, rate=rate, cutoff=summary.cutoff
+        tree, summary.codes[:, 0], summary.counts, laws=level_laws(tree, rate), cutoff=summary.cutoff
     )
     assert np.array_equal(summary.weights, weights)
     assert (weights >= 0).all()

@@ -13,8 +13,7 @@ from hushtable.laws.integers import Binomial, TwoSidedGeometric
 from hushtable.laws.powers import RationalPowers
 from hushtable.summaries.candidates import band_rules
 
-A = RationalPowers(Fraction(1, 2))
-NOISE = TwoSidedGeometric(A)
+NOISE = TwoSidedGeometric(RationalPowers(Fraction(1, 2)))
 EMPTY = 3
 
 RULES = [
@@ -30,13 +29,13 @@ RULES = [
 def value_law(rule: Acceptance | Band, v: int) -> Fraction:
     """The chance that the shortcut gives an accepted cell the value v: a magnitude, and a fair sign."""
     if not rule.two_sided:
-        return Fraction(rule.magnitude(A).mass(v)) if v > 0 else Fraction(0)
-    return Fraction(rule.magnitude(A).mass(abs(v))) / 2
+        return Fraction(rule.magnitude(NOISE).mass(v)) if v > 0 else Fraction(0)
+    return Fraction(rule.magnitude(NOISE).mass(abs(v))) / 2
 
 
 @pytest.mark.parametrize("rule", RULES)
 def test_one_rule(rule: Acceptance) -> None:
-    p = rule.pass_probability(A)
+    p = rule.pass_probability(NOISE)
     outcomes = [None, -3, -2, 1, 2, 3, 4]  # not accepted, or accepted with this value
     for cells in product(outcomes, repeat=EMPTY):
         values = [v for v in cells if v is not None]
@@ -59,7 +58,7 @@ def test_one_rule(rule: Acceptance) -> None:
 )
 def test_an_extension_by_bands(rules: list[Acceptance]) -> None:
     bands = band_rules(rules)
-    chances = [rule.pass_probability(A) for rule in bands]
+    chances = [rule.pass_probability(NOISE) for rule in bands]
     values = [-2, 1, 2, 4]
     states: list[tuple[int, int] | None] = [None, *product(range(len(rules)), values)]
     for cells in product(states, repeat=2):
@@ -73,7 +72,7 @@ def test_an_extension_by_bands(rules: list[Acceptance]) -> None:
         laborious = Fraction(1)
         for state in cells:
             if state is None:
-                laborious *= 1 - rules[-1].pass_probability(A)
+                laborious *= 1 - rules[-1].pass_probability(NOISE)
             else:
                 band, v = state
                 before = rules[band - 1].chance(v) if band else Fraction(0)
@@ -84,7 +83,7 @@ def test_an_extension_by_bands(rules: list[Acceptance]) -> None:
 def test_slices_multiply() -> None:
     # Two slices of 1 and 2 empty cells against one of 3: the same chance for every outcome.
     rule = RULES[3]
-    p = rule.pass_probability(A)
+    p = rule.pass_probability(NOISE)
     for cells in product([False, True], repeat=3):
         whole = Binomial(3, p).mass(sum(cells)) / comb(3, sum(cells))
         first, second = sum(cells[:1]), sum(cells[1:])
@@ -94,7 +93,7 @@ def test_slices_multiply() -> None:
 
 def test_redrawing_until_large_enough_would_be_another_law() -> None:
     # Trap 1 of the design: what re-running does to the number of accepted cells.
-    p = RULES[0].pass_probability(A)
+    p = RULES[0].pass_probability(NOISE)
     law = Binomial(EMPTY, p)
     redrawn = law.mass(2) / (law.mass(2) + law.mass(3))
 

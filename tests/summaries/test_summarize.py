@@ -16,8 +16,10 @@ from numpy.typing import NDArray
 
 import hushtable as ht
 from hushtable.laws.acceptance import Acceptance
+from hushtable.laws.geometric import Geometric
+from hushtable.laws.law import NoiseLaw
 from hushtable.methods.settings import Method
-from hushtable.noise import BitSource, KeyStream, two_sided_geometric
+from hushtable.noise import BitSource, KeyStream, cell_noise
 from hushtable.summaries import candidates
 from hushtable.summaries.summarize import draw_summary
 from tests.harness.statistics import replay, tries
@@ -251,11 +253,11 @@ def test_trap_1_nothing_is_redrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     # A guess far too high is extended by bands. Each occupied cell must get noise once, all the same.
     calls: list[int] = []
 
-    def watched(rate: Fraction, entropy: BitSource, *, count: int) -> NDArray[np.int64]:
+    def watched(law: NoiseLaw, entropy: BitSource, *, count: int) -> NDArray[np.int64]:
         calls.append(count)
-        return two_sided_geometric(rate, entropy, count=count)
+        return cell_noise(law, entropy, count=count)
 
-    monkeypatch.setattr(candidates, "two_sided_geometric", watched)
+    monkeypatch.setattr(candidates, "cell_noise", watched)
     table = ht.SparseTable(shape=(1000,), codes=[1, 2, 3], counts=[1, 2, 3])
     draw_summary(
         table,
@@ -316,6 +318,7 @@ def test_trap_9_a_summary_carries_nothing_private() -> None:
         "threshold",
         "cutoff",
         "nodes",
+        "law_name",
     }
     assert set(ht.Summary.__slots__) == public
     table = ht.SparseTable(shape=(10**6,), codes=[5], counts=[918_273_645])
@@ -326,7 +329,7 @@ def test_trap_9_a_summary_carries_nothing_private() -> None:
 
 
 def test_trap_11_the_public_call_takes_no_bits() -> None:
-    public = ["table", "method", "epsilon", "sensitivity", "structure"]
+    public = ["table", "method", "epsilon", "sensitivity", "structure", "law"]
     assert list(inspect.signature(ht.summarize).parameters) == public
 
 
@@ -335,10 +338,10 @@ def test_trap_13_sums_and_saturation_never_wrap(monkeypatch: pytest.MonkeyPatch)
     for noise in (2**63 - 1, -(2**63) + 1, 2**62, 0):
         monkeypatch.setattr(
             candidates,
-            "two_sided_geometric",
-            lambda rate, entropy, *, count, noise=noise: np.full(count, noise),
+            "cell_noise",
+            lambda law, entropy, *, count, noise=noise: np.full(count, noise),
         )
-        values = candidates.noisy(np.array([most, -most, 5]), Fraction(1), replay(901))
+        values = candidates.noisy(np.array([most, -most, 5]), Geometric(Fraction(1)), replay(901))
         exact = [min(max(count + noise, -(1 << 61)), 1 << 61) for count in (most, -most, 5)]
         assert values.tolist() == exact
 

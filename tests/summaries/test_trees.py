@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import hushtable as ht
 from hushtable.laws.acceptance import Acceptance
+from hushtable.laws.geometric import Geometric
 from hushtable.methods.settings import Method
 from hushtable.noise import BitSource
 from hushtable.structures.axes import AxisSpace
@@ -73,7 +74,7 @@ def test_every_node_shows_its_law(
     structure, shape, counts = world
     nodes = nodes_over(structure, shape, places=range(len(shape)))
     values, total, entropy = values_in_line(nodes, counts), nodes.nodes_total, replay(820)
-    rule = acceptance_of(method, cells_total=total, rate=RATE)
+    rule = acceptance_of(method, cells_total=total, law=Geometric(RATE))
     shown: dict[int, list[int]] = {place: [] for place in range(total)}
     for _ in range(runs(160 if way == "shortcut" else 150)):
         if way == "shortcut":

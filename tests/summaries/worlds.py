@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 import hushtable as ht
 from hushtable.laws.acceptance import Acceptance
+from hushtable.laws.geometric import Geometric
 from hushtable.methods.settings import Method
 from hushtable.noise import BitSource
 from hushtable.summaries import laborious
@@ -63,7 +64,7 @@ def long_way(
     counts: dict[int, int], cells_total: int, method: Method, rate: Fraction, entropy: BitSource
 ) -> tuple[dict[int, int], float | None]:
     """The rows and the threshold of a summary, by the slow reference."""
-    noisy = laborious.noisy_table(counts, cells_total, rate, entropy)
+    noisy = laborious.noisy_table(counts, cells_total, Geometric(rate), entropy)
     match method:
         case ht.Everything(nonnegative=nonnegative):
             return {cell: max(value, 0) if nonnegative else value for cell, value in noisy.items()}, None
@@ -76,7 +77,7 @@ def long_way(
             )
             return rows, float(tau)
         case _:
-            rule = acceptance_of(method, cells_total=cells_total, rate=rate)
+            rule = acceptance_of(method, cells_total=cells_total, law=Geometric(rate))
             return laborious.accepted_cells(noisy, rule, entropy), float(rule.threshold or 0)
 
 

@@ -77,9 +77,9 @@ class CubeAnswers(Answerer):
             return part.answers.total(within, chance=chance, corrected=corrected)
 
         terms, ranked = self._release.terms, self._ranked(selection, (), corrected)
-        if not selection.attributes and terms.total_rate is not None and corrected is None:
+        if not selection.attributes and terms.total_law is not None and corrected is None:
             (_, variance), *_ = ranked[0]
-            if _log(noise(terms.total_rate).variance) < variance:
+            if _log(noise(terms.total_law).variance) < variance:
                 return total_answer(terms, chance=chance)
         return self._asked(ranked, ask)
 

@@ -59,7 +59,7 @@ def marginals_table(release: Release) -> Table:
             _compact(marginal.domain.cells_total),
             f"{rows[number].stop - rows[number].start:,}",
             _rounded(own.epsilon - own.total_epsilon),
-            deviation_in_words(own.rate),
+            deviation_in_words(own.law),
             *(_limit(getattr(own, name)) for name in met),
             _name(own.method),
         )
@@ -70,7 +70,7 @@ def below_marginals(release: Release) -> str:
     """Return what to know about the table of marginals."""
     more = len(release.terms.parts) - _SHOWN_MARGINALS
     said = f"... {more:,} more\n" if more > 0 else ""
-    said += "Noise is two-sided geometric, by its standard deviation."
+    said += f"Noise is {release.terms.law.sentence}, by its standard deviation."
     if any(part.cutoff is not None for part in release.terms.parts):
         said += " No row of a marginal is below its cutoff in size."
     if any(part.threshold is not None for part in release.terms.parts):

@@ -87,11 +87,11 @@ def _facts(release: Release) -> Iterator[tuple[str, str]]:
     yield from _cube_facts(terms) if cube else _summary_facts(terms)
     epsilon = words.exact_in_words(terms.epsilon)
     for_rows = f"for the {unit}s" + ", split as listed below" * cube
-    if terms.total is None or terms.total_rate is None:
+    if terms.total is None or terms.total_law is None:
         bought = "; no noisy total was bought" if terms.structure.takes_total else ""
         yield "epsilon", f"{epsilon}, all of it {for_rows}{bought}"
     else:
-        yield "noisy total", f"{terms.total:,}, with noise of {words.spread_in_words(terms.total_rate)}"
+        yield "noisy total", f"{terms.total:,}, with noise of {words.spread_in_words(terms.total_law)}"
         for_total = f"{words.exact_in_words(terms.total_epsilon)} for the noisy total"
         yield "epsilon", f"{epsilon}, of which {for_total}{f', the rest {for_rows}' if cube else ''}"
     change = f"the most by which one unit changes all counts together{terms.structure.weighing}"
@@ -118,7 +118,7 @@ def _summary_facts(terms: Terms) -> Iterator[tuple[str, str]]:
     if terms.plan is not None:
         yield "settings", words.printable(plan_in_words(terms))
     root = "; in the root four times that" if terms.structure.prunes else ""
-    yield "noise", f"two-sided geometric, {words.spread_in_words(terms.rate)}, in every {unit}{root}"
+    yield "noise", f"{terms.law.sentence}, {words.spread_in_words(terms.law)}, in every {unit}{root}"
 
 
 def _cube_facts(terms: Terms) -> Iterator[tuple[str, str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from math import exp, expm1, log10, sqrt
+from math import log10, sqrt
 from typing import TYPE_CHECKING, NamedTuple
 
 from hushtable.domain.attributes import Bins, Categories, Edges, Integers, Kind, Other, Rule, Times
@@ -11,6 +11,7 @@ from hushtable.domain.kinds import plain
 from hushtable.domain.measure import Measure
 from hushtable.errors import printable as printable
 from hushtable.laws.acceptance import Acceptance
+from hushtable.laws.law import NoiseLaw
 from hushtable.methods.settings import Method
 from hushtable.release.terms import as_text
 
@@ -158,19 +159,19 @@ def measure_in_words(measure: Measure) -> str:
     return said
 
 
-def spread_in_words(rate: Fraction) -> str:
-    """Return how wide two-sided geometric noise is at a rate."""
-    return f"standard deviation {deviation_in_words(rate)}"
+def spread_in_words(law: NoiseLaw) -> str:
+    """Return how wide noise is."""
+    return f"standard deviation {deviation_in_words(law)}"
 
 
-def deviation_in_words(rate: Fraction) -> str:
-    """Return the standard deviation of two-sided geometric noise at a rate.
+def deviation_in_words(law: NoiseLaw) -> str:
+    """Return the standard deviation of noise.
 
-    >>> deviation_in_words(Fraction(1, 10))
+    >>> from hushtable.laws.geometric import Geometric
+    >>> deviation_in_words(Geometric(Fraction(1, 10)))
     '14.1'
     """
-    decay = float(min(max(rate, Fraction(1, 1 << 50)), Fraction(700)))
-    return number_in_words(sqrt(2 * exp(-decay)) / -expm1(-decay), digits=3)
+    return number_in_words(sqrt(law.floats.variance), digits=3)
 
 
 def seeds_in_words(keys: tuple[str, ...]) -> str:

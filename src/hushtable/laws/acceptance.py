@@ -6,8 +6,8 @@ rule alone. `Acceptance` covers every flat summary of the paper; `Band` is what 
 or cutoff accepts beyond a higher one, which lets a summary grow without redrawing.
 
 Promise: cutoffs and thresholds are exact rationals, fractional ones included; every chance is
-exact. With c = max(1, ceil(cutoff)), t = floor(threshold), f = threshold - t, and
-:math:`W(u) = \sum_{j \ge u} \min(j/\tau, 1) \frac{1-a}{1+a} a^j`, the chance is W(c) on each side
+exact, under any law of noise X. With c = max(1, ceil(cutoff)) and
+:math:`W(u) = \sum_{j \ge u} \min(j/\tau, 1) P[X = j]`, the chance is W(c) on each side
 and :math:`P(|V| \ge u \mid accepted) = W(u)/W(c)`. Derivation: PROOF.md beside this file.
 Source: Cormode, Procopiuc, Srivastava, Tran, sections 2.2 to 2.4, whose own formulas hold for
 whole numbers only.
@@ -20,8 +20,10 @@ from fractions import Fraction
 from math import ceil, floor
 
 from hushtable.errors import BadNumber
-from hushtable.laws.integers import Piece, WeightedGeometric
-from hushtable.laws.powers import Number, Powers
+from hushtable.laws.integers import Piece
+from hushtable.laws.law import ExactView
+from hushtable.laws.magnitudes import WeightedNoise
+from hushtable.laws.powers import Number
 from hushtable.laws.rationals import Rational, as_fraction, as_positive
 
 LARGEST_NOISY = 1 << 61  # noisy counts are saturated here, so that they fit 64 bits; rules see them so
@@ -114,14 +116,13 @@ class Acceptance:
             return (plateau,)
         return (Piece(self.lowest, ramp_end, Fraction(0), 1 / self.threshold), plateau)
 
-    def magnitude(self, a: Powers) -> WeightedGeometric:
+    def magnitude(self, noise: ExactView) -> WeightedNoise:
         """Return the law of |V| for the noise V of an accepted empty cell."""
-        return WeightedGeometric(self.pieces, a)
+        return WeightedNoise(self.pieces, noise)
 
-    def pass_probability(self, a: Powers) -> Number:
+    def pass_probability(self, noise: ExactView) -> Number:
         """Return the chance that an empty cell is accepted."""
-        sides = 2 if self.two_sided else 1
-        return self.magnitude(a).total * sides * (1 - a(1)) / (1 + a(1))
+        return self.magnitude(noise).total * (2 if self.two_sided else 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,14 +174,14 @@ class Band:
                 pieces.append(Piece(low, high, level, slope))
         return tuple(pieces)
 
-    def magnitude(self, a: Powers) -> WeightedGeometric:
+    def magnitude(self, noise: ExactView) -> WeightedNoise:
         """Return the law of |V| for a cell that the band accepts."""
-        return WeightedGeometric(self.pieces, a)
+        return WeightedNoise(self.pieces, noise)
 
-    def pass_probability(self, a: Powers) -> Number:
+    def pass_probability(self, noise: ExactView) -> Number:
         """Return the chance that the band accepts an empty cell which the narrower rule did not."""
-        narrow = self.narrower.pass_probability(a)
-        return (self.wider.pass_probability(a) - narrow) / (1 - narrow)
+        narrow = self.narrower.pass_probability(noise)
+        return (self.wider.pass_probability(noise) - narrow) / (1 - narrow)
 
     def _edges(self) -> list[int]:
         return _edges(self.wider, self.narrower)

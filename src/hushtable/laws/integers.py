@@ -1,11 +1,11 @@
-r"""The integer laws everything is drawn from, as exact functions.
+r"""Geometric laws on the integers, as exact functions.
 
 With a = exp(-rate) and 0 < a < 1:
 
 * `TwoSidedGeometric`: the noise, :math:`P[x] = \frac{1-a}{1+a} a^{|x|}` on all integers;
 * `WeightedGeometric`: :math:`P[x] \propto h(x) a^x` with h >= 0 linear on each of a few pieces of
-  the non-negative integers. A geometric variable, its digits, the noise of an accepted empty cell
-  under every summary of the paper and the bands of the exact extension all have this form.
+  the non-negative integers. A geometric variable, its digits and the geometric noise of an accepted
+  empty cell under every rule have this form.
 
 Promise: mass, CDF, tail, mean and variance in closed form, exact in the arithmetic of the `Powers`
 they are given. Derivation: PROOF.md beside this file.
@@ -20,11 +20,10 @@ from math import comb
 from typing import NamedTuple, Protocol, TypeAlias
 
 from hushtable.errors import InternalError
-from hushtable.laws.balls import Real
-from hushtable.laws.powers import ExponentialPowers, Number, Powers
+from hushtable.laws.powers import Number, Powers
 
 
-class Law(Protocol):
+class IntegerLaw(Protocol):
     """An integer law in one arithmetic. `lowest` and `highest` are inclusive; None means unbounded."""
 
     lowest: int | None
@@ -36,32 +35,18 @@ class Law(Protocol):
     def cdf(self, x: int, /) -> Number:
         """Return P[X <= x]."""
 
-    def mean(self) -> Number:
-        """Return E[X]."""
 
-    def variance(self) -> Number:
-        """Return E[X^2] - E[X]^2."""
-
-
-LawFamily: TypeAlias = Callable[[Powers], Law]
-
-
-def at_rate(formula: Callable[[Powers], Number], rate: Fraction) -> Real:
-    """Return the real number a formula has at a = exp(-rate).
-
-    >>> from hushtable.laws.balls import nearest_float
-    >>> nearest_float(at_rate(lambda a: TwoSidedGeometric(a).variance(), Fraction(1, 10)))
-    199.83...
-    """
-
-    def real(precision: int) -> Number:
-        return formula(ExponentialPowers(rate))
-
-    return real
+LawFamily: TypeAlias = Callable[[Powers], IntegerLaw]
 
 
 class TwoSidedGeometric:
-    """The noise of the paper: fair between signs, and log-linear on either side of 0."""
+    """The noise of the paper: fair between signs, and log-linear on either side of 0.
+
+    >>> from hushtable.laws.powers import RationalPowers
+    >>> noise = TwoSidedGeometric(RationalPowers(Fraction(1, 2)))
+    >>> [str(each) for each in (noise.mass(0), noise.tail(1), noise.weighted_tail(1), noise.variance())]
+    ['1/3', '1/3', '2/3', '4']
+    """
 
     lowest: int | None = None
     highest: int | None = None
@@ -71,6 +56,7 @@ class TwoSidedGeometric:
         base = a(1)
         self._at_zero = (1 - base) / (1 + base)
         self._one_plus = 1 + base
+        self._beyond = base / (1 - base)  # the mean of what lies beyond any x, given that X reaches it
         self._variance = 2 * base / ((1 - base) * (1 - base))
 
     def mass(self, x: int) -> Number:
@@ -82,6 +68,14 @@ class TwoSidedGeometric:
         if x < 0:
             return self._a(-x) / self._one_plus
         return 1 - self._a(x + 1) / self._one_plus
+
+    def tail(self, x: int) -> Number:
+        """Return P[X >= x], for x >= 0."""
+        return self._a(x) / self._one_plus
+
+    def weighted_tail(self, x: int) -> Number:
+        """Return the sum of j P[X = j] over j >= x, for x >= 0."""
+        return self._a(x) * (x + self._beyond) / self._one_plus
 
     def mean(self) -> Number:
         """Return 0: the law is symmetric."""
@@ -103,6 +97,14 @@ class Piece(NamedTuple):
     def weight(self, x: int) -> Fraction:
         """Return h(x) inside the piece."""
         return self.level + self.slope * x
+
+
+def weight_at(pieces: Sequence[Piece], x: int) -> Fraction:
+    """Return h(x), an exact rational: 0 where no piece is."""
+    for piece in pieces:
+        if piece.low <= x and (piece.high is None or x < piece.high):
+            return piece.weight(x)
+    return Fraction(0)
 
 
 class WeightedGeometric:
@@ -130,8 +132,8 @@ class WeightedGeometric:
         self._tails: list[tuple[Number, Number, Number]] = []
         following = base * 0
         for piece in reversed(self.pieces):
-            level = _times(self._moments[0], piece.level) + _times(self._moments[1], piece.slope)
-            slope = _times(self._moments[0], piece.slope)
+            level = times(self._moments[0], piece.level) + times(self._moments[1], piece.slope)
+            slope = times(self._moments[0], piece.slope)
             beyond = following
             if piece.high is not None:
                 beyond = beyond - a(piece.high) * (level + slope * piece.high)
@@ -144,17 +146,14 @@ class WeightedGeometric:
 
     def weight(self, x: int) -> Fraction:
         """Return h(x), an exact rational."""
-        for piece in self.pieces:
-            if piece.low <= x and (piece.high is None or x < piece.high):
-                return piece.weight(x)
-        return Fraction(0)
+        return weight_at(self.pieces, x)
 
     def mass(self, x: int) -> Number:
         """Return P[X = x]."""
         weight = self.weight(x)
         if weight == 0:
             return self.total * 0
-        return _times(self._a(x), weight) / self.total
+        return times(self._a(x), weight) / self.total
 
     def tail(self, x: int) -> Number:
         """Return P[X >= x]."""
@@ -188,15 +187,15 @@ class WeightedGeometric:
 
     def _run(self, piece: Piece, start: int, order: int) -> Number:
         """Return the sum over x >= start of x^order (level + slope x) a^x, as if the piece had no end."""
-        level = _times(self._power_sum(start, order), piece.level)
-        return self._a(start) * (level + _times(self._power_sum(start, order + 1), piece.slope))
+        level = times(self._power_sum(start, order), piece.level)
+        return self._a(start) * (level + times(self._power_sum(start, order + 1), piece.slope))
 
     def _power_sum(self, start: int, order: int) -> Number:
         """Return the sum over x >= 0 of (start + x)^order a^x."""
         return sum(comb(order, i) * start ** (order - i) * self._moments[i] for i in range(order + 1))
 
 
-def _times(number: Number, factor: Fraction) -> Number:
+def times(number: Number, factor: Fraction) -> Number:
     """Return number * factor; balls know integers but not fractions."""
     return number * factor.numerator / factor.denominator
 

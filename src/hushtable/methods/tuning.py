@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from hushtable.laws.acceptance import Acceptance
 from hushtable.laws.balls import rational_ball, working_precision
-from hushtable.laws.powers import ExponentialPowers
+from hushtable.laws.law import NoiseLaw
 from hushtable.methods.settings import Everything, FilterPriority, Method
 
 AUTO_CUTOFF = "auto-cutoff-1"  # the name and version of `auto_cutoff`, as a release records it
@@ -38,7 +38,7 @@ def rounded_up(value: Fraction, bits: int = TAU_BITS) -> Fraction:
 
 
 @lru_cache(maxsize=256)
-def threshold_for(expected: int, *, cells: int, rate: Fraction, rule: Acceptance) -> Acceptance:
+def threshold_for(expected: int, *, cells: int, law: NoiseLaw, rule: Acceptance) -> Acceptance:
     """Return `rule` with the threshold at which `cells` empty cells yield about `expected` rows.
 
     Without a threshold where even a plain filter yields no more than that.
@@ -47,7 +47,7 @@ def threshold_for(expected: int, *, cells: int, rate: Fraction, rule: Acceptance
     def sampled(threshold: Fraction) -> Acceptance:
         return Acceptance(cutoff=rule.cutoff, threshold=threshold, two_sided=rule.two_sided)
 
-    yields_more = _comparison(cells, rate)
+    yields_more = _comparison(cells, law)
     filtered = Acceptance(cutoff=rule.cutoff, two_sided=rule.two_sided)
     if not yields_more(filtered, expected):
         return filtered
@@ -66,12 +66,12 @@ def threshold_for(expected: int, *, cells: int, rate: Fraction, rule: Acceptance
 
 
 @lru_cache(maxsize=256)
-def cutoff_for(expected: int, *, cells: int, rate: Fraction, two_sided: bool) -> Acceptance:
+def cutoff_for(expected: int, *, cells: int, law: NoiseLaw, two_sided: bool) -> Acceptance:
     """Return the filter that yields about `expected` rows of `cells` empty ones, some ties at its cutoff.
 
     With cutoff 1 and all its ties where even that yields no more.
     """
-    yields_more = _comparison(cells, rate)
+    yields_more = _comparison(cells, law)
     low = _largest_cutoff(expected, yields_more, two_sided)
     if low == 0:
         return Acceptance(cutoff=1, two_sided=two_sided)
@@ -92,29 +92,31 @@ def cutoff_for(expected: int, *, cells: int, rate: Fraction, two_sided: bool) ->
 
 
 @lru_cache(maxsize=256)
-def auto_cutoff(size: int, *, cells: int, rate: Fraction, two_sided: bool) -> int:
+def auto_cutoff(size: int, *, cells: int, law: NoiseLaw, two_sided: bool) -> int:
     """Return the smallest whole cutoff that at most a tenth of `size` empty cells reach, on average.
 
     So at most about a tenth of the rows of a release are noise alone. The rule is `AUTO_CUTOFF`, and uses
-    public facts only: the number of cells, the size and the rate of the noise.
+    public facts only: the number of cells, the size and the law of the noise.
 
-    >>> auto_cutoff(100_000, cells=10**12, rate=Fraction(1, 10), two_sided=True)
+    >>> from hushtable.laws.geometric import Geometric
+    >>> auto_cutoff(100_000, cells=10**12, law=Geometric(Fraction(1, 10)), two_sided=True)
     185
     """
-    return 1 + _largest_cutoff(max(1, size // 10), _comparison(cells, rate), two_sided)
+    return 1 + _largest_cutoff(max(1, size // 10), _comparison(cells, law), two_sided)
 
 
-def marginal_method(size: int, *, cells: int, rate: Fraction, two_sided: bool) -> tuple[Method, str]:
+def marginal_method(size: int, *, cells: int, law: NoiseLaw, two_sided: bool) -> tuple[Method, str]:
     """Return the summary of a marginal for a size alone, and the name of the rule that chose it.
 
     All cells where a size has room for them; else filter-priority with the cutoff of `auto_cutoff`.
 
-    >>> marginal_method(100, cells=50, rate=Fraction(1), two_sided=True)
+    >>> from hushtable.laws.geometric import Geometric
+    >>> marginal_method(100, cells=50, law=Geometric(Fraction(1)), two_sided=True)
     (Everything(nonnegative=False), 'whole-1')
     """
     if cells <= size:
         return Everything(nonnegative=not two_sided), WHOLE
-    cutoff = auto_cutoff(size, cells=cells, rate=rate, two_sided=two_sided)
+    cutoff = auto_cutoff(size, cells=cells, law=law, two_sided=two_sided)
     return FilterPriority(cutoff=cutoff, size=size, two_sided=two_sided), AUTO_CUTOFF
 
 
@@ -134,13 +136,11 @@ def _largest_cutoff(expected: int, yields_more: Callable[[Acceptance, int], bool
     return low
 
 
-def _comparison(cells: int, rate: Fraction) -> Callable[[Acceptance, int], bool]:
+def _comparison(cells: int, law: NoiseLaw) -> Callable[[Acceptance, int], bool]:
     """Return a test whether a rule yields more than so many of `cells` empty cells, on average."""
 
     def yields_more(rule: Acceptance, expected: int) -> bool:
         with working_precision(256):
-            return bool(
-                rule.pass_probability(ExponentialPowers(rate)) * cells > rational_ball(Fraction(expected))
-            )
+            return bool(rule.pass_probability(law.exact()) * cells > rational_ball(Fraction(expected)))
 
     return yields_more

@@ -3,7 +3,12 @@
 from hushtable.noise.bernoulli import bernoulli, kept
 from hushtable.noise.binomial import binomial
 from hushtable.noise.entropy import BitSource, KeyStream, Replay, require_secure, signs
-from hushtable.noise.geometric import accepted_noise, one_sided_geometric, two_sided_geometric
+from hushtable.noise.geometric import (
+    accepted_noise,
+    cell_noise,
+    one_sided_geometric,
+    two_sided_geometric,
+)
 from hushtable.noise.lazy import LazyUniform
 from hushtable.noise.places import empty_cells, uniform_subset
 from hushtable.noise.uniform import uniform_below, uniform_integer
@@ -16,6 +21,7 @@ __all__ = [
     "accepted_noise",
     "bernoulli",
     "binomial",
+    "cell_noise",
     "empty_cells",
     "kept",
     "one_sided_geometric",

@@ -1,4 +1,4 @@
-"""Draws from an integer law of any length: single values where a table fits, blocks where it does not.
+"""Draws from a geometric law of any length: single values where a table fits, blocks where it does not.
 
 A short law gets one slot for each value. A long one (a small rate) gets slots of many values: a
 block is drawn by its certified chance, and then a place in it. Inside a block the law is
@@ -15,14 +15,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from functools import lru_cache, partial
+from functools import partial
 from itertools import pairwise
+from math import floor
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.laws.integers import Piece, TwoSidedGeometric, WeightedGeometric, truncated_geometric
+from hushtable.laws.integers import (
+    LawFamily,
+    Piece,
+    TwoSidedGeometric,
+    WeightedGeometric,
+    truncated_geometric,
+)
+from hushtable.laws.powers import ExponentialPowers
 from hushtable.noise.entropy import BitSource
 from hushtable.noise.lazy import LazyUniform
 from hushtable.noise.tables import CHUNK, CertifiedLaw, CertifiedTable
@@ -38,11 +46,18 @@ _Places: TypeAlias = NDArray[np.int16] | NDArray[np.int64]  # int16 where it hol
 _LARGEST = (1 << 63) - 1
 
 
-class IntegerSampler:
+def certified(family: LawFamily, rate: Fraction) -> CertifiedLaw:
+    """Return a law in powers of exp(-rate), to any precision."""
+    # Differences of powers lose bits as the rate falls.
+    precision = 192 + 4 * max(0, floor(1 / rate).bit_length())
+    return CertifiedLaw(lambda: family(ExponentialPowers(rate)), precision=precision)
+
+
+class GeometricSampler:
     """Draws from the two-sided geometric law (`pieces` None) or from a weighted geometric law."""
 
     def __init__(self, pieces: tuple[Piece, ...] | None, rate: Fraction) -> None:
-        law = CertifiedLaw(TwoSidedGeometric if pieces is None else partial(WeightedGeometric, pieces), rate)
+        law = certified(TwoSidedGeometric if pieces is None else partial(WeightedGeometric, pieces), rate)
         last = law.quantile(1 - _TAIL)
         first = -last if law.lowest is None else law.lowest
         span = last - first + 1
@@ -66,12 +81,6 @@ class IntegerSampler:
             for position, value in strays:
                 part[position] = min(max(value, -_LARGEST), _LARGEST)
         return values
-
-
-@lru_cache(maxsize=64)
-def integer_sampler(pieces: tuple[Piece, ...] | None, rate: Fraction) -> IntegerSampler:
-    """Return the sampler of a law; it holds public numbers only, so it is kept for the next caller."""
-    return IntegerSampler(pieces, rate)
 
 
 class _Singles:
@@ -184,7 +193,7 @@ class _LowDigits:
         self._digits = []
         for shift in range(0, width.bit_length() - 1, _DIGIT_BITS):
             size = min(1 << _DIGIT_BITS, width >> shift)
-            law = CertifiedLaw(partial(truncated_geometric, size), rate * (1 << shift))
+            law = certified(partial(truncated_geometric, size), rate * (1 << shift))
             self._digits.append((shift, CertifiedTable(law, range(size - 1))))
 
     def draw(self, entropy: BitSource, *, count: int) -> _Places:

@@ -1,7 +1,7 @@
 r"""Exact noise, and the noise of accepted empty cells.
 
-Promise: the laws of `laws.integers` and `laws.acceptance`, exactly, given fair bits.
-Cost: a few nanoseconds a draw at every rate; each law's tables are built once and kept.
+Promise: the law that is given, exactly, given fair bits.
+Cost: a few nanoseconds a draw of geometric noise at every rate; each law's tables are built once and kept.
 Source: Ghosh, Roughgarden, Sundararajan (2009) for the two-sided geometric mechanism.
 """
 
@@ -13,12 +13,45 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.laws.acceptance import Acceptance, Band
+from hushtable.laws.geometric import Geometric
 from hushtable.laws.integers import Piece
+from hushtable.laws.law import NoiseLaw
 from hushtable.laws.rationals import Rational, as_count, as_rate
-from hushtable.noise.blocks import integer_sampler
+from hushtable.noise.blocks import GeometricSampler
 from hushtable.noise.entropy import BitSource, signs
+from hushtable.noise.samplers import register_sampler, sampler_of
 
 _GEOMETRIC = (Piece(0, None, Fraction(1)),)
+
+register_sampler(Geometric, lambda law, pieces: GeometricSampler(pieces, law.rate))
+
+
+def cell_noise(law: NoiseLaw, entropy: BitSource, *, count: int) -> NDArray[np.int64]:
+    """Draw the noise of `count` cells.
+
+    Guarantee: the law is exact, given that `entropy` returns fair independent bits.
+
+    >>> from hushtable.noise import KeyStream
+    >>> cell_noise(Geometric(Fraction(1, 10)), KeyStream(), count=5)   # your values will differ
+    array([...])
+    """
+    return sampler_of(law).draw(entropy, count=as_count(count, name="count"))
+
+
+def accepted_noise(
+    rule: Acceptance | Band, law: NoiseLaw, entropy: BitSource, *, count: int
+) -> NDArray[np.int64]:
+    """Draw the noisy counts of `count` empty cells, given that `rule` accepted them.
+
+    Guarantee: the law is exact, given that `entropy` returns fair independent bits.
+
+    >>> from hushtable.noise import KeyStream
+    >>> counts = accepted_noise(Acceptance(cutoff=50), Geometric(Fraction(1, 10)), KeyStream(), count=100)
+    >>> bool((abs(counts) >= 50).all())
+    True
+    """
+    magnitudes = sampler_of(law, rule.pieces).draw(entropy, count=as_count(count, name="count"))
+    return magnitudes * signs(entropy, count=count) if rule.two_sided else magnitudes
 
 
 def two_sided_geometric(rate: Rational, entropy: BitSource, *, count: int) -> NDArray[np.int64]:
@@ -37,7 +70,7 @@ def two_sided_geometric(rate: Rational, entropy: BitSource, *, count: int) -> ND
     >>> two_sided_geometric("0.1", KeyStream(), count=5)   # your values will differ
     array([...])
     """
-    return integer_sampler(None, as_rate(rate)).draw(entropy, count=as_count(count, name="count"))
+    return cell_noise(Geometric(as_rate(rate)), entropy, count=count)
 
 
 def one_sided_geometric(rate: Rational, entropy: BitSource, *, count: int) -> NDArray[np.int64]:
@@ -49,22 +82,5 @@ def one_sided_geometric(rate: Rational, entropy: BitSource, *, count: int) -> ND
     >>> bool((one_sided_geometric(1, KeyStream(), count=100) >= 0).all())
     True
     """
-    return integer_sampler(_GEOMETRIC, as_rate(rate)).draw(entropy, count=as_count(count, name="count"))
-
-
-def accepted_noise(
-    rule: Acceptance | Band, rate: Rational, entropy: BitSource, *, count: int
-) -> NDArray[np.int64]:
-    """Draw the noisy counts of `count` empty cells, given that `rule` accepted them.
-
-    Guarantee: the law is exact, given that `entropy` returns fair independent bits.
-
-    >>> from hushtable.noise import KeyStream
-    >>> counts = accepted_noise(Acceptance(cutoff=50), "0.1", KeyStream(), count=100)
-    >>> bool((abs(counts) >= 50).all())
-    True
-    """
-    magnitudes = integer_sampler(rule.pieces, as_rate(rate)).draw(
-        entropy, count=as_count(count, name="count")
-    )
-    return magnitudes * signs(entropy, count=count) if rule.two_sided else magnitudes
+    sampler = sampler_of(Geometric(as_rate(rate)), _GEOMETRIC)
+    return sampler.draw(entropy, count=as_count(count, name="count"))

@@ -11,16 +11,14 @@ Cost: about 2 ns a draw; the build takes one ball evaluation for each edge (some
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
-from math import floor
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.laws.balls import Real, rational_ball, scaled_floors, working_precision
-from hushtable.laws.integers import Law, LawFamily
-from hushtable.laws.powers import ExponentialPowers
+from hushtable.laws.integers import IntegerLaw
 from hushtable.noise.entropy import BitSource
 from hushtable.noise.lazy import LazyUniform, smallest
 
@@ -31,14 +29,12 @@ _SEARCH = -1  # a guide entry whose cell holds a cut: look at more bits
 
 
 class CertifiedLaw:
-    """An integer law at a rational rate, whose CDF can be had to any precision."""
+    """An integer law whose CDF can be had to any precision; `precision` makes a second try rare."""
 
-    def __init__(self, family: LawFamily, rate: Fraction) -> None:
-        self._family = family
-        self._rate = rate
-        self._at: dict[int, Law] = {}
-        # Differences of powers of a lose bits as the rate falls; this much makes a second try rare.
-        self.precision = 192 + 4 * max(0, floor(1 / rate).bit_length())
+    def __init__(self, at_working_precision: Callable[[], IntegerLaw], *, precision: int) -> None:
+        self._make = at_working_precision
+        self._at: dict[int, IntegerLaw] = {}
+        self.precision = precision
         with working_precision(self.precision):
             law = self._law(self.precision)
             self.lowest, self.highest = law.lowest, law.highest
@@ -54,9 +50,9 @@ class CertifiedLaw:
             goal = rational_ball(level)
             return smallest(lambda k: bool(law.cdf(k) > goal), low=self.lowest, high=self.highest)
 
-    def _law(self, precision: int) -> Law:
+    def _law(self, precision: int) -> IntegerLaw:
         if precision not in self._at:
-            self._at[precision] = self._family(ExponentialPowers(self._rate))
+            self._at[precision] = self._make()
         return self._at[precision]
 
 

@@ -46,7 +46,7 @@ def best_cutoff(
         return [predictor.predict(FilterPriority(cutoff=each, size=size), sizes=sizes) for each in tried]
 
     # From `silent` on, not even one empty cell is expected to pass.
-    silent = int(log(4 * predictor.table.cells_total) / predictor.noise.rate)
+    silent = int(predictor.noise.distance(log(4 * predictor.table.cells_total)))
     highest = max(4, silent, most)
     grid = _spaced(np.geomspace(1, highest, cutoffs))
     coarse = at(grid)

@@ -20,7 +20,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from hushtable.errors import BadChoice, BadPlan, shown
-from hushtable.laws.rationals import as_rate
 from hushtable.methods.settings import Method
 from hushtable.methods.tuning import marginal_method
 from hushtable.planning.judging import CLEARLY, Judgement
@@ -183,14 +182,14 @@ def predict_cube(plan: Plan, structure: Marginals, methods: Sequence[Method] | N
     for place, marginal in enumerate(cube.marginals):
         cells = marginal.domain.cells_total
         epsilon = cube.epsilon_of(place, plan.epsilon - plan.total_epsilon)
-        rate = as_rate(epsilon / plan.sensitivity)
+        law = plan.law_for(epsilon).checked()
         if methods is None:
-            method, _ = marginal_method(plan.size, cells=cells, rate=rate, two_sided=True)
+            method, _ = marginal_method(plan.size, cells=cells, law=law, two_sided=True)
         else:
             method = methods[place]
         if (cells, epsilon, method) not in known:
             profile = plan.profile if cells == plan.cells_total else merging.into(cells)
-            setting = Setting(cells_total=cells, rate=rate, total_rate=plan.total_rate)
+            setting = Setting(cells_total=cells, law=law, total_law=plan.total_law)
             own = Predictor(profile, setting)
             numbers = own.occupied_error(method), profile.people / profile.occupied
             known[cells, epsilon, method] = own.predict(method, sizes=[1]), *numbers

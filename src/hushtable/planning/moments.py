@@ -1,9 +1,8 @@
-r"""What a summary makes of one cell: the chances of what is published of it, and of how far that is off.
+"""What a summary makes of one cell: the chances of what is published of it, and of how far that is off.
 
-With noise X at a rate, a cell of count M becomes v = M + X. If |v| reaches `certain` it is published as it
-is, and is off by X. Between `cutoff` and `certain` it is published with a chance, as `sampled` with the sign
-of v. Else it is absent and stands for `absent`. With :math:`P[X = x] = \frac{1-a}{1+a} a^{|x|}`, every chance
-and moment is a sum of geometric series.
+With noise X, a cell of count M becomes v = M + X. If |v| reaches `certain` it is published as it is, and is
+off by X. Between `cutoff` and `certain` it is published with a chance, as `sampled` with the sign of v. Else
+it is absent and stands for `absent`. Every chance and moment follows from those of X beyond some place.
 
 Promise: chances and moments of the laws in `laws.acceptance`, in floats; nothing is drawn.
 Cost: a few operations on arrays with one entry a count.
@@ -12,12 +11,11 @@ Cost: a few operations on arrays with one entry a count.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil, exp, expm1
+from math import ceil
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from hushtable.laws.floats import Array, FloatView
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -51,41 +49,10 @@ class Rule:
         return (self.cutoff > 1 or self.edge < 1) and not self.everything
 
 
-class Noise:
-    """Two-sided geometric noise at a rate. `tail` is the sum of x^power P[X = x] over x >= start."""
-
-    def __init__(self, rate: float) -> None:
-        self.rate = rate
-        self.decay = exp(-rate)
-        self.rest = -expm1(-rate)  # 1 - decay, to the last digit
-        self.variance = 2 * self.decay / self.rest**2
-
-    def at(self, value: Array) -> Array:
-        """Return the chance of a value."""
-        return self.rest / (1 + self.decay) * np.exp(-self.rate * np.abs(value))
-
-    def tail(self, start: Array, power: int) -> Array:
-        """Return the moments beyond `start`, which may lie on either side of 0."""
-        far = self._upper(np.where(start > 0, start, 1 - start), power)
-        # Sums over all x are 1, 0 and the variance; those up to start - 1 mirror those from 1 - start on.
-        whole, mirrored = ((1.0, far), (0.0, -far), (self.variance, far))[power]
-        return np.where(start > 0, far, whole - mirrored)
-
-    def _upper(self, start: Array, power: int) -> Array:
-        """Return the moments beyond `start` >= 1."""
-        chance = np.exp(-self.rate * start) / (1 + self.decay)
-        more = self.decay / self.rest  # the mean of what lies beyond the start
-        if power == 0:
-            return np.asarray(chance)
-        if power == 1:
-            return np.asarray(chance * (start + more))
-        return np.asarray(chance * (start**2 + 2 * start * more + more * (1 + 2 * more)))
-
-
 class Outcomes:
     """What a rule makes of cells with each of these counts; one entry a count in every array."""
 
-    def __init__(self, counts: Array, noise: Noise, rule: Rule) -> None:
+    def __init__(self, counts: Array, noise: FloatView, rule: Rule) -> None:
         self.counts, self.noise, self.rule = counts, noise, rule
         certain, zero = float(rule.certain), np.zeros_like(counts)
         self.up = self.down = zero  # sampled, above and below 0
@@ -99,8 +66,8 @@ class Outcomes:
             self.up = self._sizes(rule.cutoff - counts, self._above, counts) / rule.threshold
             self.down = self._sizes(rule.cutoff + counts, self._below, -counts) / rule.threshold
         elif rule.edge < 1:
-            self.up = rule.edge * noise.at(rule.cutoff - counts)
-            self.down = rule.edge * noise.at(rule.cutoff + counts)
+            self.up = rule.edge * noise.mass(rule.cutoff - counts)
+            self.down = rule.edge * noise.mass(rule.cutoff + counts)
         self.published = np.minimum(self.up + self.down + sure_up + sure_down, 1.0)
         self.absent_chance = 1 - self.published
         sure = counts * (sure_up + sure_down) + noise.tail(self._above, 1) - noise.tail(self._below, 1)

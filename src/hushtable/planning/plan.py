@@ -19,7 +19,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from hushtable.domain.domain import Domain
 from hushtable.domain.measure import Measure, Unit
 from hushtable.errors import BadChoice, BadMethod, BadNumber, BadPlan, UnreviewedDomain
-from hushtable.laws.rationals import Rational, as_fraction, as_positive, as_rate
+from hushtable.laws.law import NoiseLaw
+from hushtable.laws.rationals import Rational, as_fraction, as_positive
+from hushtable.laws.registry import DEFAULT_LAW, law_named
 from hushtable.methods.settings import Everything, Filter, FilterPriority, Method, Priority, Threshold
 from hushtable.planning.choosing import CUTOFFS, best_cutoff, curve, recommended
 from hushtable.planning.judges import JUDGES, judged
@@ -75,6 +77,7 @@ class Plan:
     total_errors: dict[int, float] | None  # of the noisy total alone, spread evenly, if it is bought
     ladders: tuple[Ladder, ...] = ()  # the levels of each attribute, from the planned one on
     domain: Domain | None = None  # at the planned levels; None of a roll-up, which has no marginals
+    law_name: str = DEFAULT_LAW
 
     def __repr__(self) -> str:
         return text_of(self)
@@ -170,9 +173,18 @@ class Plan:
         )
 
     @property
-    def total_rate(self) -> Fraction | None:
-        """The rate of the noise in the total, if one is bought."""
-        return self.total_epsilon / self.sensitivity if self.total_epsilon else None
+    def law(self) -> NoiseLaw:
+        """The law of the noise in a cell."""
+        return self.law_for(self.epsilon - self.total_epsilon)
+
+    @property
+    def total_law(self) -> NoiseLaw | None:
+        """The law of the noise in the total, if one is bought."""
+        return self.law_for(self.total_epsilon) if self.total_epsilon else None
+
+    def law_for(self, epsilon: Fraction) -> NoiseLaw:
+        """Return the law of noise that a part of epsilon buys."""
+        return law_named(self.law_name).calibrated(epsilon=epsilon, l1=Fraction(self.sensitivity))
 
     @cached_property
     def predictor(self) -> Predictor:
@@ -181,8 +193,8 @@ class Plan:
             self.profile,
             Setting(
                 cells_total=self.cells_total,
-                rate=self.rate,
-                total_rate=self.total_rate,
+                law=self.law,
+                total_law=self.total_law,
                 domain_bytes=self.domain_bytes,
             ),
         )
@@ -291,6 +303,7 @@ def plan(
     sum_column: str | None = None,
     clamp: tuple[int, int] | None = None,
     total_share: Rational = "1/50",
+    law: str = DEFAULT_LAW,
 ) -> Plan:
     """Say what a release would be worth, before its epsilon is spent.
 
@@ -305,8 +318,8 @@ def plan(
     none, or more than one of them                  `BadPlan`
     ==============================================  ===================================================
 
-    Take assumptions from public sources. `unit`, `count_column`, `sum_column`, `clamp` and `level` are as in
-    `ht.publish`.
+    Take assumptions from public sources. `unit`, `count_column`, `sum_column`, `clamp`, `level` and `law` are
+    as in `ht.publish`.
 
     >>> import hushtable as ht
     >>> from pathlib import Path
@@ -341,6 +354,7 @@ def plan(
         profile=_assumed((expect_cells, expect_mean, expect_sd), profile, like),
         ladders=ladders(finest, level or {}),
         domain=declared,
+        law_name=law,
     )
 
 
@@ -383,17 +397,19 @@ def planned(
     ladders: tuple[Ladder, ...] = (),
     domain: Domain | None = None,
     cutoffs: int = CUTOFFS,
+    law_name: str = DEFAULT_LAW,
 ) -> Plan:
     """Return the plan for a release of `size` rows; fewer `cutoffs` are quicker."""
     if profile.occupied > cells_total * (1 + 1e-9):
         fact = f"{profile.occupied:,.0f} occupied cells are assumed, of {cells_total:,} there are"
         raise BadPlan(fact, "Assume fewer, or check the domain.")
+    law, l1 = law_named(law_name), Fraction(sensitivity)
     predictor = Predictor(
         profile,
         Setting(
             cells_total=cells_total,
-            rate=as_rate((epsilon - total_epsilon) / sensitivity),
-            total_rate=as_rate(total_epsilon / sensitivity) if total_epsilon else None,
+            law=law.calibrated(epsilon=epsilon - total_epsilon, l1=l1).checked(),
+            total_law=law.calibrated(epsilon=total_epsilon, l1=l1).checked() if total_epsilon else None,
             domain_bytes=domain_bytes,
         ),
     )
@@ -422,6 +438,7 @@ def planned(
         total_errors=predictor.total_errors(sizes),
         ladders=ladders,
         domain=domain,
+        law_name=law_name,
     )
 
 

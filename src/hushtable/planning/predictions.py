@@ -9,15 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from math import ceil, log, log2, sqrt
 
 import numpy as np
 
 from hushtable.errors import BadChoice
 from hushtable.laws.acceptance import Acceptance
+from hushtable.laws.floats import Array
+from hushtable.laws.law import NoiseLaw
 from hushtable.methods.settings import Method
-from hushtable.planning.moments import Array, Noise, Outcomes, Rule
+from hushtable.planning.moments import Outcomes, Rule
 from hushtable.planning.profile import Profile
 from hushtable.planning.sums import Answer, Cells
 
@@ -32,8 +33,8 @@ class Setting:
     """What is public about a release before it is made."""
 
     cells_total: int
-    rate: Fraction
-    total_rate: Fraction | None  # of the noisy total, if one is bought
+    law: NoiseLaw
+    total_law: NoiseLaw | None  # of the noisy total, if one is bought
     domain_bytes: int = 0  # of the description of the domain, which is part of the file
 
 
@@ -79,8 +80,8 @@ class Predictor:
         self.profile, self.setting = profile, setting
         empty = max(float(setting.cells_total) - profile.occupied, 0.0)
         self.table = Cells(np.append(0.0, profile.counts), np.append(empty, profile.cells))
-        self.noise = Noise(float(setting.rate))
-        self.total = None if setting.total_rate is None else Noise(float(setting.total_rate))
+        self.noise = setting.law.floats
+        self.total = None if setting.total_law is None else setting.total_law.floats
 
     def predict(self, method: Method, *, sizes: Sequence[int], corrected: bool = True) -> Prediction:
         """Return what to expect of a method; answers are corrected by the noisy total where that is usual."""
@@ -126,7 +127,7 @@ class Predictor:
         """Return the errors of the noisy total alone, spread evenly: no row is published."""
         if self.total is None:
             return None
-        beyond = float(self.profile.counts[-1]) + 1e3 / self.noise.rate
+        beyond = float(self.profile.counts[-1]) + self.noise.distance(1e3)
         nothing = self._outcomes(Rule(cutoff=ceil(beyond)))
         return self.table.mean_errors(nothing, Answer(absent=self.table.mean, total=self.total), sizes)
 
@@ -191,7 +192,7 @@ class Predictor:
         if self._rows(Rule(cutoff=cutoff), table) <= size:
             return Rule(cutoff=cutoff)
         # If no count reaches the threshold, rows are the sum of sizes divided by it; else they are fewer.
-        beyond = max(_ALONE, 2 * float(table.counts[-1]) + 1e3 / self.noise.rate)
+        beyond = max(_ALONE, 2 * float(table.counts[-1]) + self.noise.distance(1e3))
         low = float(cutoff)
         high = max(self._rows(Rule(cutoff=cutoff, threshold=beyond), table) * (beyond / size), low)
         for step in range(_STEPS):

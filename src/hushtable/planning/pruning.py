@@ -18,15 +18,16 @@ Cost: some milliseconds for each level.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
+from hushtable.laws.floats import Array, FloatView
+from hushtable.laws.law import NoiseLaw
 from hushtable.planning.merging import Law, Merging
-from hushtable.planning.moments import Array, Noise
 from hushtable.planning.profile import Profile
 from hushtable.structures.addresses import LineAddresses
 from hushtable.structures.branching import BranchingTree, least_cutoff
@@ -80,7 +81,7 @@ class ProfileTree:
             self.laws.append(_with_zero(merging.law(1 << shift)))
             self.siblings.append(_with_zero(merging.law(max(children - 1, 1) << shift)))
 
-    def chances(self, noise: Noise, cutoff: int) -> list[Chances]:
+    def chances(self, noise: FloatView, cutoff: int) -> list[Chances]:
         """Return which nodes are kept, level by level."""
         found = [Chances(np.ones(1), np.ones(1))]
         for level in range(1, self.tree.levels):
@@ -110,20 +111,19 @@ def _with_zero(law: Law) -> Law:
 class PrunedTree:
     """A profile's tree, pruned at a cutoff: what is kept, and what is known of it."""
 
-    def __init__(self, table: ProfileTree, *, rate: Fraction, cutoff: int) -> None:
+    def __init__(self, table: ProfileTree, *, laws: Sequence[NoiseLaw], cutoff: int) -> None:
         self.table, self.cutoff = table, cutoff
-        shares = table.tree.shares
-        self.noise, self.root_noise = Noise(float(rate)), Noise(float(rate * shares[0] / shares[-1]))
+        self.noise, self.root_noise = laws[-1].floats, laws[0].floats
         self.chances = table.chances(self.noise, cutoff)
 
     @classmethod
-    def of_size(cls, table: ProfileTree, *, rate: Fraction, size: int) -> PrunedTree:
+    def of_size(cls, table: ProfileTree, *, laws: Sequence[NoiseLaw], size: int) -> PrunedTree:
         """Return the tree of about so many rows, or of fewer where noise alone would add the others."""
 
         def at(cutoff: int) -> PrunedTree:
-            return cls(table, rate=rate, cutoff=cutoff)
+            return cls(table, laws=laws, cutoff=cutoff)
 
-        low = high = least_cutoff(table.tree.branching, rate)
+        low = high = least_cutoff(table.tree.branching, laws[-1])
         while at(high).rows > size:
             low, high = high, 2 * high
         while high - low > max(1, high // _CLOSE):
@@ -216,7 +216,7 @@ class PrunedTree:
         return 0.0 if single else squares, max(squares / max(people, _LEAST), 1.0)
 
 
-def _from_below(below: Known, children: int, noise: Noise) -> tuple[float, float]:
+def _from_below(below: Known, children: int, noise: FloatView) -> tuple[float, float]:
     """Return the share of a node's estimate that is its own noisy count, and how far its children are off."""
     kept = children * below.kept_share
     spread, off = (

@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.planning.moments import Array
+from hushtable.laws.floats import Array
 from hushtable.planning.pruning import Known, PrunedTree
 
 _PLACES = 256  # of a range of each length

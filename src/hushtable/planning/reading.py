@@ -15,7 +15,6 @@ from pathlib import Path
 import numpy as np
 
 from hushtable.errors import BadPlan, shown
-from hushtable.planning.moments import Noise
 from hushtable.planning.profile import LARGEST, LARGEST_DOMAIN, Array, Profile
 from hushtable.release.reading import read_head
 from hushtable.release.record import ReleaseFile
@@ -85,7 +84,7 @@ def profile_like(path: str | os.PathLike[str]) -> Profile:
     counts = np.sort(release.counts[release.counts > 0].astype(np.float64))
     cells = np.maximum(1.0, (terms.threshold or 0.0) / counts)
     lowest = max(1, ceil(terms.cutoff or 0))
-    noise_rows = total * float(Noise(float(terms.rate)).tail(np.array([float(lowest)]), 0)[0])
+    noise_rows = total * float(terms.law.floats.tail(np.array([float(lowest)]))[0])
     before = np.cumsum(cells) - cells
     cells = np.clip(before + cells - noise_rows, 0.0, cells)
     words = f"counts as in the older release {Path(path).name}, without those that noise alone explains"

@@ -110,6 +110,7 @@ def _rollup(plan: Plan, merging: Merging, rungs: tuple[Rung, ...]) -> Rollup:
         domain_bytes=plan.domain_bytes,
         profile=merging.into(cells_total),
         cutoffs=_CUTOFFS,
+        law_name=plan.law_name,
     )
     return Rollup(
         level={rung.attribute: rung.level for rung in rungs if rung.level is not None},

@@ -27,13 +27,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hushtable.laws.rationals import as_rate
+from hushtable.laws.law import NoiseLaw
 from hushtable.methods.settings import LARGEST_SIZE
 from hushtable.planning.judging import CLEARLY
-from hushtable.planning.moments import Noise
 from hushtable.planning.predictions import Prediction
 from hushtable.planning.profile import Profile
-from hushtable.planning.sums import frequencies, mean_size, noise_waves
+from hushtable.planning.sums import frequencies, mean_size
 from hushtable.planning.sweep import replanned
 from hushtable.planning.wording import aligned, head, name_of, number, paragraph, percent
 from hushtable.structures.sketch import LARGEST_SKETCH, CountSketch
@@ -46,11 +45,11 @@ _FAR = 40.0  # scales of noise beyond which nothing lies
 
 
 class SketchErrors:
-    """How far sums of estimates are off, under a profile; `rate` is that of the noise in a bucket."""
+    """How far sums of estimates are off, under a profile; `law` is that of the noise in a bucket."""
 
-    def __init__(self, profile: Profile, structure: CountSketch, *, cells_total: int, rate: Fraction) -> None:
+    def __init__(self, profile: Profile, structure: CountSketch, *, cells_total: int, law: NoiseLaw) -> None:
         self.structure, self.cells_total = structure, float(cells_total)
-        self.noise = Noise(float(rate))
+        self.noise = law.floats
         self._counts = profile.counts
         self._others = profile.cells * (1 - 1 / self.cells_total)  # beside the one that is asked for
         self._squares = float(profile.cells @ profile.counts**2)
@@ -63,10 +62,10 @@ class SketchErrors:
     def mean_error(self, size: int) -> float:
         """Return the mean size of the error of the sum of so many cells."""
         depth, variance = self.structure.depth, self.standard_error(size) ** 2
-        far = float(self._counts[-1]) + _FAR / self.noise.rate + 10 * sqrt(variance)
+        far = float(self._counts[-1]) + self.noise.distance(_FAR) + 10 * sqrt(variance)
         times = frequencies(floor(-log10(far)) - 2, 3)
         turned = 2 * np.sin(np.outer(times / depth, self._counts) / 2) ** 2 @ self._others
-        one_row = turned / self.structure.width + np.log1p(noise_waves(self.noise, times / depth))
+        one_row = turned / self.structure.width + np.log1p(self.noise.waves(times / depth))
         return mean_size(times, -np.expm1(-size * self._together(size) * depth * one_row), variance)
 
     @property
@@ -198,8 +197,8 @@ def predict_sketch(plan: Plan, structure: CountSketch) -> SketchPrediction:
 
 
 def _errors(plan: Plan, structure: CountSketch) -> SketchErrors:
-    rate = as_rate(plan.rate / structure.depth)
-    return SketchErrors(plan.profile, structure, cells_total=plan.cells_total, rate=rate)
+    law = plan.law_for((plan.epsilon - plan.total_epsilon) / structure.depth)
+    return SketchErrors(plan.profile, structure, cells_total=plan.cells_total, law=law.checked())
 
 
 def _shapes(buckets: int) -> list[CountSketch]:

@@ -27,15 +27,13 @@ from functools import lru_cache
 from math import ceil, floor, log, log10, pi, sqrt
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hushtable.planning.moments import Array, Noise, Outcomes
-
-Complex = NDArray[np.complex128]
+from hushtable.laws.floats import Array, Complex, FloatView
+from hushtable.planning.moments import Outcomes
 
 _A_DECADE = 24  # frequencies in each
 _DECADES = 6  # spans are multiples of it, so that most rules share one
-_FAR = 40.0  # scales of noise beyond which nothing lies
+_FAR = 40.0  # noise reaches farther with a chance of exp(-40): nothing lies there
 _FASTEST = 1e3
 _SURE = 6.0  # deviations: a mean farther from 0 than that is the mean size
 
@@ -45,7 +43,7 @@ class Answer:
     """How sums over cells become answers: `absent` is what an absent cell counts, by the `total` if given."""
 
     absent: float = 0.0
-    total: Noise | None = None
+    total: FloatView | None = None
 
 
 class Cells:
@@ -77,7 +75,7 @@ class Cells:
                 continue
             power, turn = size * kept * log_size, size * kept * phase
             if answer.total:
-                power = power - np.log1p(noise_waves(answer.total, times * part))
+                power = power - np.log1p(answer.total.waves(times * part))
             else:
                 turn = turn + (size - size * kept) * mean * times
             lost = (
@@ -91,11 +89,11 @@ class Cells:
     ) -> tuple[int, int]:
         """Return the decades of frequency that matter: from the largest sums to the smallest."""
         most, least = max(sizes), min(sizes)
-        jump = max(outcomes.rule.sampled, float(self.counts[-1])) + _FAR / outcomes.noise.rate
+        jump = max(outcomes.rule.sampled, float(self.counts[-1])) + outcomes.noise.distance(_FAR)
         large = jump + most * abs(mean) + 10 * sqrt(most) * deviation
         small = least * max(abs(answer.absent), abs(mean), 1e-3 * self.mean)
         if answer.total:
-            large += most / self.cells_total * _FAR / answer.total.rate
+            large += most / self.cells_total * answer.total.distance(_FAR)
             small = max(small, least / self.cells_total * sqrt(answer.total.variance))
         low, high = -log10(large) - 2, 2 - log10(min(max(small, 1e-290), 1.0))
         return floor(low / _DECADES) * _DECADES, ceil(high / _DECADES) * _DECADES
@@ -124,20 +122,16 @@ class Cells:
         """Return 1 - E exp(i t error), where every term is small when it should be: nothing cancels."""
         noise, rule, counts = outcomes.noise, outcomes.rule, self.counts
         if rule.everything:
-            waves = noise_waves(noise, times)
+            waves = noise.waves(times)
             return np.asarray(waves / (1 + waves), dtype=np.complex128)
-        certain = float(rule.certain)
-        above = np.where(counts < certain, certain - counts, 1 - certain + counts)
-        beyond = np.exp(-noise.rate * above) / (1 + noise.decay)
+        certain = noise.waves_beyond(counts, self.share, certain=float(rule.certain))
         parts = (
-            (outcomes.absent_chance, answer.absent),
-            (outcomes.up, rule.sampled),
-            (outcomes.down, -rule.sampled),
-            (np.where(counts < certain, beyond, 0), certain),
-            (np.where(counts < certain, 0, beyond), certain - 1),
-            (np.exp(-noise.rate * (certain + counts)) / (1 + noise.decay), -certain),
+            (self.share * outcomes.absent_chance, answer.absent),
+            (self.share * outcomes.up, rule.sampled),
+            (self.share * outcomes.down, -rule.sampled),
+            *certain.parts,
         )
-        weights = np.stack([self.share * chance for chance, _ in parts], axis=1)
+        weights = np.stack([weight for weight, _ in parts], axis=1)
         sums = weights.sum(axis=0)
         # Whole counts turn so fast at high frequencies that they cancel; what is left there is `absent`.
         turned = np.tile(weights[counts > 0].sum(axis=0).astype(np.complex128), (times.size, 1))
@@ -145,15 +139,7 @@ class Cells:
         # 1 - exp(i t (place - M)), added up over counts.
         shifts = [_turn(times * place) for _, place in parts]
         moved = [u * sums[i] + (1 - u) * turned[:, i] for i, u in enumerate(shifts)]
-        once = _turn(times)
-        series = noise.rest + noise.decay * once  # 1 - a exp(i t)
-        upper = (noise.rest * moved[3] + noise.decay * once * sums[3]) / series
-        reached = float(self.share[counts >= certain].sum())
-        waves = noise_waves(noise, times)
-        lower = (noise.rest * moved[4] + noise.decay * once.conj() * sums[4]) / series.conj()
-        negative = (noise.rest * moved[5] + noise.decay * once.conj() * sums[5]) / series.conj()
-        certain_part = upper + (reached * waves / (1 + waves) - lower) + negative
-        return np.asarray(moved[0] + moved[1] + moved[2] + certain_part)
+        return np.asarray(moved[0] + moved[1] + moved[2] + certain.lost(times, moved[3:], sums[3:]))
 
 
 def frequencies(low: int, high: int) -> Array:
@@ -164,11 +150,6 @@ def frequencies(low: int, high: int) -> Array:
 def _turn(angle: Array) -> Complex:
     """Return 1 - exp(i angle)."""
     return np.asarray(2 * np.sin(angle / 2) ** 2 - 1j * np.sin(angle))
-
-
-def noise_waves(noise: Noise, times: Array) -> Array:
-    """Return 1/E exp(i t X) - 1 for the noise X."""
-    return np.asarray(4 * noise.decay / noise.rest**2 * np.sin(times / 2) ** 2)
 
 
 def mean_size(times: Array, lost: Array, square: float) -> float:

@@ -73,6 +73,7 @@ def replanned(plan: Plan, factor: Fraction, size: int) -> Plan:
         profile=plan.profile,
         ladders=plan.ladders,
         domain=plan.domain,
+        law_name=plan.law_name,
     )
 
 

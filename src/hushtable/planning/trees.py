@@ -7,12 +7,13 @@ Cost: some ten milliseconds for each tree.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from math import ceil
 from typing import TYPE_CHECKING
 
 from hushtable.errors import BadChoice
+from hushtable.laws.law import NoiseLaw
 from hushtable.methods.settings import Filter, Method
 from hushtable.planning.judging import Judgement
 from hushtable.planning.predictions import BYTES, Prediction
@@ -56,7 +57,7 @@ def predicted_tree(plan: Plan, structure: Tree, method: Method) -> Prediction:
         structure,
         method,
         cells_total=plan.cells_total,
-        rate=plan.epsilon / plan.sensitivity,
+        law_for=lambda share: plan.law_for(plan.epsilon * share),
         domain_bytes=plan.domain_bytes,
         sizes=list(plan.zero_errors),
     )
@@ -68,23 +69,24 @@ def predict_tree(
     method: Method,
     *,
     cells_total: int,
-    rate: Fraction,
+    law_for: Callable[[Fraction], NoiseLaw],
     domain_bytes: int,
     sizes: Sequence[int],
 ) -> Prediction:
-    """Return what to expect of a tree; errors are those of ranges. `rate` is that of all levels together."""
+    """Return what to expect of a tree; errors are those of ranges. `law_for` gives the noise at a share of
+    epsilon."""
     if structure.order == MORTON:
         fact = "a plan knows trees over cells in a line, and this one is in z-order"
         raise BadChoice(fact, "Name attributes as its order, or publish without a plan.")
     table = ProfileTree(profile, cells_total=cells_total, branching=structure.branching)
     shares = table.tree.shares
-    of_level = rate * shares[-1] / sum(shares)
+    laws = [law_for(Fraction(share, sum(shares))) for share in shares]
     if method.size is not None:
-        pruned = PrunedTree.of_size(table, rate=of_level, size=method.size)
+        pruned = PrunedTree.of_size(table, laws=laws, size=method.size)
     else:
-        pruned = PrunedTree(table, rate=of_level, cutoff=ceil(Fraction(method.cutoff or 1)))
+        pruned = PrunedTree(table, laws=laws, cutoff=ceil(Fraction(method.cutoff or 1)))
     real, empty = table.rows(pruned.chances)
-    if method.size is not None and pruned.cutoff > least_cutoff(structure.branching, of_level):
+    if method.size is not None and pruned.cutoff > least_cutoff(structure.branching, laws[-1]):
         # The cutoff is that of the size, which is filled up by lot from nodes right below it.
         real, empty = (each * method.size / (real + empty) for each in (real, empty))
     leaves = table.laws[-1].chances * pruned.chances[-1].kept * table.nodes[-1]

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from hushtable.domain.kinds import plain
 from hushtable.methods.settings import Method
-from hushtable.planning.moments import Noise
 from hushtable.planning.predictions import Prediction, score
 from hushtable.structures.pruned import Tree
 
@@ -57,7 +56,7 @@ def text_of(plan: Plan) -> str:
 def head(plan: Plan, *, cells: bool = True) -> str:
     """Return what is declared and what is assumed; of cells, with their noise."""
     title = f" for {plan.title!r}" if plan.title else ""
-    deviation = sqrt(Noise(float(plan.rate)).variance)
+    deviation = sqrt(plan.law.floats.variance)
     split = f", {_exact(plan.total_epsilon)} of it for a noisy total" if plan.total_epsilon else ""
     sensitivity = f", sensitivity {plan.sensitivity:,}" if plan.sensitivity > 1 else ""
     assumed = plan.profile

@@ -13,6 +13,8 @@ from typing import NamedTuple
 
 from hushtable.domain.domain import Domain
 from hushtable.errors import BadChoice
+from hushtable.laws.geometric import Geometric
+from hushtable.laws.law import NoiseLaw
 from hushtable.laws.rationals import Rational
 from hushtable.methods.settings import METHODS, Method, Priority
 from hushtable.methods.tuning import AUTO_CUTOFF, auto_cutoff, marginal_method
@@ -54,7 +56,7 @@ def choice(
     threshold: Rational | None = None,
     one_sided: bool = False,
     cells: int,
-    rate: Fraction,
+    law: NoiseLaw,
     plan: Plan | None = None,
     structure: Structure = _CELLS,
 ) -> Choice:
@@ -98,7 +100,7 @@ def choice(
             hint = "Give a size alone: a tree stops by itself where noise would make it grow."
             raise BadChoice("a tree has no automatic cutoff", hint)
         if plan is None or structure.several:  # whose cells are not those of the plan
-            cutoff, rule = auto_cutoff(size, cells=cells, rate=rate, two_sided=not one_sided), AUTO_CUTOFF
+            cutoff, rule = auto_cutoff(size, cells=cells, law=law, two_sided=not one_sided), AUTO_CUTOFF
         else:
             cutoff, rule = _planned_cutoff(plan, structure), PLAN_RULE
         if summary == "filter" or threshold is not None:
@@ -119,6 +121,7 @@ def choice_over(
     threshold: Rational | None = None,
     one_sided: bool = False,
     plan: Plan | None = None,
+    law: type[NoiseLaw] = Geometric,
 ) -> Choice:
     """Return a summary over a domain, by its name or the structure's usual one: of each marginal of a cube.
 
@@ -127,7 +130,7 @@ def choice_over(
     """
     check_size(structure, size)
 
-    def chosen(cells: int, rate: Fraction) -> Choice:
+    def chosen(cells: int, noise: NoiseLaw) -> Choice:
         return choice(
             summary or structure.default_method,
             size=size,
@@ -135,15 +138,15 @@ def choice_over(
             threshold=threshold,
             one_sided=one_sided or structure.rooted,
             cells=cells,
-            rate=rate,
+            law=noise,
             plan=plan,
             structure=structure,
         )
 
     total, per_cell = structure.sizes(domain)
-    rate = epsilon / (sensitivity * per_cell)
+    most = Fraction(sensitivity * per_cell)
     if not structure.several:
-        return chosen(total, rate)
+        return chosen(total, law.calibrated(epsilon=epsilon, l1=most))
     if summary == AUTO and plan is None:
         raise BadChoice("a summary of `auto` needs an assumption about the table", _ASSUME)
     nodes, parts = structure.over(domain), []
@@ -153,12 +156,12 @@ def choice_over(
     if size is not None:
         size = Priority(size=size).size  # checked before it is used
     for each in nodes.marginals:
-        cells, own_rate = each.domain.cells_total, rate * each.share
+        cells, own = each.domain.cells_total, law.calibrated(epsilon=epsilon * each.share, l1=most)
         if alone and size is not None:
-            method, rule = marginal_method(size, cells=cells, rate=own_rate, two_sided=not one_sided)
+            method, rule = marginal_method(size, cells=cells, law=own, two_sided=not one_sided)
             parts.append(Choice(method, rule, plan))
         else:
-            parts.append(chosen(cells, own_rate))
+            parts.append(chosen(cells, own))
     return joined_choices(nodes, parts)
 
 

@@ -38,6 +38,9 @@ def check_plan(plan: Plan, terms: Terms) -> None:
             fact = f"the plan has {name} = {as_text(planned)}, and the release {as_text(asked)}"
             hint = "Plan with the domain, the level, the epsilon and the units that you publish with."
             raise BadChoice(fact, hint)
+    if plan.law_name != terms.law_name:
+        fact = f"the plan is for noise of the law {plan.law_name!r}, and the release for {terms.law_name!r}"
+        raise BadChoice(fact, "Plan with the law that you publish with.")
 
 
 def check_worth(plan: Plan | None, terms: Terms, *, anyway: bool) -> None:

@@ -37,10 +37,12 @@ from hushtable.errors import (
 )
 from hushtable.files.apart import Kept
 from hushtable.files.parts import ROWS_IN_A_FILE
-from hushtable.laws.rationals import Rational, as_fraction, as_positive, as_rate
+from hushtable.laws.law import NoiseLaw
+from hushtable.laws.rationals import Rational, as_fraction, as_positive
+from hushtable.laws.registry import DEFAULT_LAW, law_named
 from hushtable.ledger.ledger import Ledger
 from hushtable.methods.settings import Method, check_method
-from hushtable.noise import BitSource, KeyStream, two_sided_geometric
+from hushtable.noise import BitSource, KeyStream, cell_noise
 from hushtable.planning.judges import check_covered
 from hushtable.planning.plan import Plan
 from hushtable.publishing.choices import (
@@ -87,6 +89,7 @@ def publish(
     query: str | None = None,
     rows_are_units: bool = False,
     total_share: Rational | None = None,
+    law: str = DEFAULT_LAW,
     ledger: Ledger | str | os.PathLike[str] | None = None,
     memory: int | str | None = None,
     overwrite: bool = False,
@@ -108,6 +111,8 @@ def publish(
                                   or "haar"; with a plan, "auto" is what it takes for ranges: cells or a tree
     `total_share`                 the share of epsilon that buys a noisy total: 1/50 if left out, 0 for none;
                                   a tree has its root as total, and none is bought
+    `law`                         the law of the noise, by its name; "geometric" has the least noise there is
+                                  for an epsilon
     `ledger`                      is charged before anything is drawn; None if you keep count elsewhere
     `data`, `unit`, `where` ...   as in `ht.count`
     ============================  ====================================================================
@@ -124,6 +129,7 @@ def publish(
     """
     declared = domain if isinstance(domain, Domain) else Domain.load(domain)
     declared = declared if level is None else declared.at(level)
+    law_named(law)  # known, before anything else is looked at
     measure = Measure(count_column=count_column, sum_column=sum_column, clamp=clamp, unit=unit)
     if summary is not None:
         check_method(summary, name="summary")
@@ -148,7 +154,14 @@ def publish(
     else:
         rows, most = whole - for_total, measure.sensitivity
         chosen = choice_over(
-            noised, declared, summary=None, epsilon=rows, sensitivity=most, size=size, plan=plan
+            noised,
+            declared,
+            summary=None,
+            epsilon=rows,
+            sensitivity=most,
+            size=size,
+            plan=plan,
+            law=law_named(law),
         )
     account = ledger if isinstance(ledger, Ledger | None) else Ledger.open(ledger)
     payment = Payment(account, epsilon=whole, output=output)
@@ -169,6 +182,7 @@ def publish(
         memory=memory,
         overwrite=overwrite,
         anyway=anyway,
+        law_name=law,
     ).release
 
 
@@ -196,6 +210,7 @@ def publish_chosen(
     memory: int | str | None,
     overwrite: bool,
     anyway: bool,
+    law_name: str = DEFAULT_LAW,
     progress: Progress = unheard,
 ) -> Published:
     """Publish with settings that are chosen already."""
@@ -230,6 +245,7 @@ def publish_chosen(
         plan=recorded(chosen.plan),
         keys=drawn_keys(structure, entropy),
         parts=tuple(Part(method=each.method, rule=each.rule) for each in chosen.parts),
+        law_name=law_name,
     )
     if chosen.plan is not None:
         check_plan(chosen.plan, terms)
@@ -257,7 +273,7 @@ def publish_chosen(
             nodes=terms.nodes,
             drawn=0.0
             if terms.parts
-            else expected_empty(terms.method, cells=terms.units_total, rate=terms.rate),
+            else expected_empty(terms.method, cells=terms.units_total, law=terms.law),
             progress=progress,
         ),
     ) as counted:
@@ -266,8 +282,8 @@ def publish_chosen(
         payment.charge(unit=unit, what=what, name=_cut(Path(output).name) or None)
         # 4. Draw the total and the summary, each from its own part of epsilon. Should memory run out, that is
         # told without the numbers of cells that NumPy's own words would quote.
-        rate = total_epsilon / measure.sensitivity
-        total = quiet(noisy_total, counted, rate, entropy) if total_epsilon else None
+        of_total = terms.total_law
+        total = quiet(noisy_total, counted, of_total, entropy) if of_total is not None else None
         bought = replace(terms, total=total)
         met, rows = quiet(drawn_rows, counted, bought, entropy, threads, progress)
         tally = counted.tally
@@ -298,7 +314,12 @@ def drawn_rows(
 ) -> tuple[Terms, Rows]:
     """Draw what the terms describe."""
     bought = Bought(
-        terms.epsilon - terms.total_epsilon, Fraction(terms.sensitivity), entropy, threads, None, progress
+        terms.epsilon - terms.total_epsilon,
+        Fraction(terms.sensitivity),
+        entropy,
+        law_named(terms.law_name),
+        threads,
+        progress=progress,
     )
     methods = [part.method for part in terms.parts] or [terms.method]
     drawn = draw_of(terms.structure)(counted, terms.nodes, methods, bought)
@@ -314,15 +335,16 @@ def drawn_rows(
 
 def check_settings(terms: Terms) -> None:
     """Raise where drawing would be refused, which the terms alone tell: after the charge it is too late."""
-    method, rate = terms.method, as_rate(terms.rate)
-    if terms.total_rate is not None:
-        as_rate(terms.total_rate)
+    method = terms.method
+    terms.law.checked()
+    if terms.total_law is not None:
+        terms.total_law.checked()
     for name in ("cutoff", "threshold"):
         value = getattr(method, name)
         if value is not None and value > _LARGEST_SETTING:
             hint = "No count is so large."
             raise BadNumber(name=name, value=str(value), allowed="is above 10^300", hint=hint)
-    draw_of(terms.structure).check(terms.nodes, method, rate=rate)
+    draw_of(terms.structure).check(terms.nodes, method, law_at=terms.law_at)
 
 
 def in_one_line(output: str | os.PathLike[str], title: str, method: Method) -> str:
@@ -345,9 +367,9 @@ def _cut(text: str, longest: int = 200) -> str:
     return line if len(line) <= longest else f"{line[: longest - 3]}..."
 
 
-def noisy_total(counted: Counted, rate: Fraction, entropy: BitSource) -> int:
+def noisy_total(counted: Counted, law: NoiseLaw, entropy: BitSource) -> int:
     """Return the sum of all counts, with noise. One unit changes it by no more than all cells together."""
-    return counted.total() + int(two_sided_geometric(as_rate(rate), entropy, count=1)[0])
+    return counted.total() + int(cell_noise(law, entropy, count=1)[0])
 
 
 def split_epsilon(

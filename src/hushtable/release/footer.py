@@ -25,9 +25,10 @@ from hushtable.domain.limits import (
     MOST_VALUES,
 )
 from hushtable.domain.measure import Measure, Unit
-from hushtable.errors import BadRelease, HushtableError, printable, shown
+from hushtable.errors import BadChoice, BadRelease, HushtableError, printable, shown
 from hushtable.files.parts import FilePart
 from hushtable.laws.rationals import as_fraction
+from hushtable.laws.registry import DEFAULT_LAW, law_named
 from hushtable.methods.settings import METHODS, Method
 from hushtable.release.assumed import Assumption
 from hushtable.release.json import NotJSON, pack, read_json, unpack
@@ -35,7 +36,7 @@ from hushtable.release.terms import Part, Terms
 from hushtable.structures.registry import STRUCTURES
 from hushtable.structures.structure import Structure
 
-FORMAT = 4  # the highest that is known; older kinds of files keep theirs, so that older readers open them
+FORMAT = 5  # the highest that is known; older kinds of files keep theirs, so that older readers open them
 KEY = "hushtable"
 DOMAIN_KEY = "hushtable.domain"
 PART_KEY = "file_part"  # `parts` are the marginals of a cube
@@ -57,7 +58,7 @@ class Said(NamedTuple):
 def entries_of(terms: Terms, part: FilePart | None = None) -> dict[str, str]:
     """Return the entries of the footer: the terms, and beside them the domain if it is long."""
     document = {
-        "format": _format_of(terms.structure, part),
+        "format": _format_of(terms.structure, part, terms.law_name),
         "version": terms.version,
         "guarantee": terms.guarantee,
         "domain_digest": terms.domain.digest,
@@ -77,6 +78,8 @@ def entries_of(terms: Terms, part: FilePart | None = None) -> dict[str, str]:
         "threshold": terms.threshold,
         "total": None if terms.total is None else str(terms.total),
     }
+    if terms.law_name != DEFAULT_LAW:
+        document["law"] = terms.law_name
     if terms.plan is not None:
         document["plan"] = asdict(terms.plan)
     if part is not None:
@@ -126,8 +129,8 @@ def _terms(said: Said) -> Terms:
     domain = Domain.from_dict(_cleaned(described))
     if domain.digest != _get(document, "domain_digest", str):
         _refuse("its domain does not have the digest that it states")
-    structure = _structure(document)
-    if document["format"] != _format_of(structure, said.part):
+    structure, law_name = _structure(document), _law_name(document)
+    if document["format"] != _format_of(structure, said.part, law_name):
         _refuse(f"its format is {document['format']}, which does not fit its structure")
     total = _get(document, "total", str | None)
     return Terms(
@@ -149,6 +152,7 @@ def _terms(said: Said) -> Terms:
         plan=_plan(_object(document["plan"], "its plan")) if "plan" in document else None,
         keys=_texts(document, "keys") if structure.key_words else (),
         parts=_parts(document) if structure.several else (),
+        law_name=law_name,
     )
 
 
@@ -175,11 +179,26 @@ def _measure(table: Mapping[str, Any]) -> Measure:
     )
 
 
-def _format_of(structure: Structure, part: FilePart | None) -> int:
+def _law_name(document: Mapping[str, Any]) -> str:
+    """Return the name of the law of the noise: geometric, where none is stated."""
+    if "law" not in document:
+        return DEFAULT_LAW
+    name = _line(document, "law", str)
+    try:
+        return law_named(name).name
+    except BadChoice as error:
+        hint = f"{error.hint} Ask who made it for the package that has this law."
+        raise BadRelease(f"its noise has the law {shown(name)}, which is not known here", hint) from None
+
+
+def _format_of(structure: Structure, part: FilePart | None, law_name: str) -> int:
     """Return the number of the format: 1 for cells, 2 for the nodes of a tree, 3 for sketches and cubes.
 
-    A part of any of them has 4, so that no older reader takes it for the whole.
+    A part of any of them has 4, so that no older reader takes it for the whole. Whatever has noise of another
+    law has 5, so that none takes it for geometric.
     """
+    if law_name != DEFAULT_LAW:
+        return 5
     return structure.format if part is None else 4
 
 

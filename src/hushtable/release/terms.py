@@ -17,6 +17,8 @@ from hushtable.domain.kinds import plain
 from hushtable.domain.limits import LARGEST_RATE, LARGEST_SETTING, LARGEST_TOTAL, LONGEST_SQL, LONGEST_TEXT
 from hushtable.domain.measure import Measure
 from hushtable.errors import BadChoice, BadRelease, printable, shown
+from hushtable.laws.law import NoiseLaw
+from hushtable.laws.registry import DEFAULT_LAW, law_named
 from hushtable.methods.settings import METHODS, Method
 from hushtable.release.assumed import Assumption
 from hushtable.release.layout import check_names
@@ -43,6 +45,7 @@ _KINDS: dict[str, tuple[object, str]] = {
     "plan": (Assumption | None, "an Assumption or nothing"),
     "keys": (tuple, "texts"),
     "parts": (tuple, "parts"),
+    "law_name": (str, "text"),
 }
 
 _LONGEST = 8192  # bits of a number: what Python is willing to write and read as text
@@ -66,7 +69,8 @@ class Terms:
     (0 and None: none was bought). `rule` names an automatic choice of settings, and `plan` is what a plan
     that chose or judged them assumed. `cutoff` and `threshold` are those that the published rows met, None
     where there is none. `keys` are those of a sketch's hashing. Of a data cube, `parts` say these things for
-    each marginal, and `method`, `rule`, `cutoff` and `threshold` are those of its largest one.
+    each marginal, and `method`, `rule`, `cutoff` and `threshold` are those of its largest one. `law_name` is
+    that of the law of all noise.
     """
 
     domain: Domain
@@ -87,6 +91,7 @@ class Terms:
     plan: Assumption | None = None
     keys: tuple[str, ...] = ()
     parts: tuple[Part, ...] = ()
+    law_name: str = DEFAULT_LAW
 
     def __post_init__(self) -> None:
         for name, (kind, wanted) in _KINDS.items():
@@ -96,6 +101,7 @@ class Terms:
         if not is_structure(self.structure):
             raise BadRelease(f"its structure is {shown(self.structure)}", "It must be a structure.")
         self._check_lengths()
+        law_named(self.law_name)
         if not self.domain.reviewed:
             raise BadRelease("its domain is a draft", "Review the domain file, then take `reviewed` out.")
         if not 0 <= self.total_epsilon < self.epsilon:
@@ -204,11 +210,29 @@ class Terms:
 
     @property
     def rate(self) -> Fraction:
-        """The rate g of the noise: a cell or node changed by x with chance proportional to exp(-g|x|).
+        """The rate of the noise in a cell or node: its epsilon divided by the sensitivity.
 
         Of a data cube, that of the marginals with the most noise.
         """
         return (self.epsilon - self.total_epsilon) * self.nodes.share / self.sensitivity
+
+    @property
+    def law(self) -> NoiseLaw:
+        """The law of the noise in a cell or node; of a data cube, of the marginals with the most noise."""
+        return self.law_at(self.nodes.share)
+
+    def law_at(self, share: int) -> NoiseLaw:
+        """Return the law of the noise in nodes with a share of epsilon, in which levels of a tree differ."""
+        epsilon, l1 = (self.epsilon - self.total_epsilon) * share, Fraction(self.sensitivity)
+        return law_named(self.law_name).calibrated(epsilon=epsilon, l1=l1)
+
+    @property
+    def total_law(self) -> NoiseLaw | None:
+        """The law of the noisy total's noise, if there is one."""
+        if not self.total_epsilon:
+            return None
+        kind, l1 = law_named(self.law_name), Fraction(self.measure.sensitivity)
+        return kind.calibrated(epsilon=self.total_epsilon, l1=l1)
 
     @property
     def total_rate(self) -> Fraction | None:

@@ -115,7 +115,7 @@ def weights_by(terms: Terms, codes: NDArray[np.int64], counts: NDArray[np.int64]
     """Return what the format says that the weights are."""
     if not terms.parts:
         met = {"cutoff": terms.cutoff, "threshold": terms.threshold}
-        return terms.nodes.weights(codes, counts, rate=terms.rate, **met)
+        return terms.nodes.weights(codes, counts, law_at=terms.law_at, **met)
     weights = np.empty(len(counts))
     for rows, part in zip(rows_of_parts(terms, codes), terms.parts, strict=True):
         weights[rows] = weights_of(counts[rows], part.threshold)

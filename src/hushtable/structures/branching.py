@@ -8,28 +8,29 @@ Cost: a few operations on arrays; nothing is listed.
 
 from __future__ import annotations
 
-from fractions import Fraction
 from math import ceil, log
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.laws.law import NoiseLaw
 from hushtable.structures.addresses import Addresses, Numbers
 
 
 class BranchingTree:
     """Levels of prefixes.
 
-    >>> from hushtable.structures.addresses import LineAddresses
-    >>> from hushtable.structures.lines import Line
-    >>> tree = BranchingTree(LineAddresses(Line((40,), places=(0,))), branching=16)
-    >>> tree.shifts, tree.levels, tree.nodes_total
-    ((6, 4, 0), 3, 69)
-    >>> prefixes, real = tree.children(np.array([0]), 0)
-    >>> prefixes.tolist(), real.tolist(), tree.cells_of(prefixes, 1).tolist()
-    ([0, 1, 2, 3], [0, 1, 2], [16, 16, 8, 0])
-    >>> tree.branches(np.array([0, 2]), 1).tolist()
-    [16, 8]
+        >>> from hushtable.laws.law import NoiseLaw
+    from hushtable.structures.addresses import LineAddresses
+        >>> from hushtable.structures.lines import Line
+        >>> tree = BranchingTree(LineAddresses(Line((40,), places=(0,))), branching=16)
+        >>> tree.shifts, tree.levels, tree.nodes_total
+        ((6, 4, 0), 3, 69)
+        >>> prefixes, real = tree.children(np.array([0]), 0)
+        >>> prefixes.tolist(), real.tolist(), tree.cells_of(prefixes, 1).tolist()
+        ([0, 1, 2, 3], [0, 1, 2], [16, 16, 8, 0])
+        >>> tree.branches(np.array([0, 2]), 1).tolist()
+        [16, 8]
     """
 
     def __init__(self, addresses: Addresses, *, branching: int) -> None:
@@ -86,13 +87,14 @@ class BranchingTree:
         return found
 
 
-def least_cutoff(branching: int, rate: Fraction) -> int:
+def least_cutoff(branching: int, law: NoiseLaw) -> int:
     """Return the smallest cutoff at which noise alone does not make a tree grow: public.
 
-    An empty node sends b a^c/(1+a) of its b children over a cutoff c on average. At (ln(b/2) + 1)/rate, that
-    is 1/e or less.
+    An empty node sends b P[X >= c] of its b children over a cutoff c on average. At a distance of ln(b/2) + 1
+    folds, that is about 1/e.
 
-    >>> least_cutoff(16, Fraction(1, 60))
+    >>> from hushtable.laws.geometric import Geometric
+    >>> least_cutoff(16, Geometric(Fraction(1, 60)))
     185
     """
-    return ceil((log(branching / 2) + 1) / float(rate))
+    return ceil(law.floats.distance(log(branching / 2) + 1))

@@ -31,16 +31,17 @@ data; James and Stein (1961) for means less their noise. What the parts are wort
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from math import exp, expm1, inf, sqrt
+from math import inf, sqrt
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.laws.law import NoiseLaw
 from hushtable.structures.addresses import Numbers
 from hushtable.structures.branching import BranchingTree
 
@@ -49,7 +50,7 @@ ALIKE = 0.1  # of the cutoff: counts on one level are not taken to be more alike
 _LEAST = 1e-300  # in place of 0, where it divides
 _ALONE = 1e-9  # in place of 0, as a part of something
 _DISTINCT = 1e-9  # shares of a level that differ by less than that part have no line through them
-_SMALLEST_RATE, _LARGEST_RATE = 2.0**-50, 300.0
+_SMALLEST_VARIANCE, _LARGEST_VARIANCE = 1e-130, 2.0**105
 _SMALLEST_CUTOFF, _LARGEST_CUTOFF = 2.0**-50, 2.0**61
 
 
@@ -330,27 +331,27 @@ class Fit:
 
 
 def fitted(
-    tree: BranchingTree, numbers: Numbers, counts: Numbers, *, rate: float | Fraction, cutoff: float
+    tree: BranchingTree, numbers: Numbers, counts: Numbers, *, laws: Sequence[NoiseLaw], cutoff: float
 ) -> Fit:
     """Fit a pruned tree to its noisy counts; nodes come in the order of their numbers.
 
-    The rate is that of all levels but the root's.
+    The laws are those of the noise on each level.
     """
-    levels = _levels(tree, numbers, counts, rate=rate, cutoff=cutoff, sparing=False)
+    levels = _levels(tree, numbers, counts, laws=laws, cutoff=cutoff, sparing=False)
     masses, own = [_root(levels)], []
     for each in levels:
         given, kept = each.shared(masses[-1])
         masses.append(given)
         own.append(kept)
     fit = Fit(levels, masses[:-1], own, masses[:-1], own)
-    return fit.with_own(own_masses(tree, numbers, counts, rate=rate, cutoff=cutoff))
+    return fit.with_own(own_masses(tree, numbers, counts, laws=laws, cutoff=cutoff))
 
 
 def own_masses(
-    tree: BranchingTree, numbers: Numbers, counts: Numbers, *, rate: float | Fraction, cutoff: float
+    tree: BranchingTree, numbers: Numbers, counts: Numbers, *, laws: Sequence[NoiseLaw], cutoff: float
 ) -> Array:
     """Return what each node has for itself, in the order of their numbers: the weights of a release."""
-    levels = _levels(tree, numbers, counts, rate=rate, cutoff=cutoff, sparing=True)
+    levels = _levels(tree, numbers, counts, laws=laws, cutoff=cutoff, sparing=True)
     masses, own = np.maximum(_root(levels), 0.0), []
     for each in levels:
         masses, kept = each.bounded(masses)
@@ -363,13 +364,13 @@ def _levels(
     numbers: Numbers,
     counts: Numbers,
     *,
-    rate: float | Fraction,
+    laws: Sequence[NoiseLaw],
     cutoff: float,
     sparing: bool,
 ) -> list[Level]:
     """Return the levels of a tree, from the root down."""
     # Beyond these, a file that somebody made up would overflow; no release comes near them.
-    rate = float(min(max(rate, _SMALLEST_RATE), _LARGEST_RATE))
+    variances = [min(max(law.floats.variance, _SMALLEST_VARIANCE), _LARGEST_VARIANCE) for law in laws]
     cutoff = min(max(cutoff, _SMALLEST_CUTOFF), _LARGEST_CUTOFF)
     edges = np.searchsorted(numbers, np.array([*tree.offsets, tree.nodes_total]))
     levels: list[Level] = []
@@ -385,7 +386,7 @@ def _levels(
             counts=counts[first:last].astype(np.float64),
             cells=tree.cells_of(prefixes, level),
             branches=tree.branches(prefixes, level) if level + 1 < tree.levels else np.ones_like(prefixes),
-            noise=_variance(rate * tree.shares[level] / tree.shares[-1]),
+            noise=variances[level],
             cutoff=cutoff,
             above=above,
             sparing=sparing,
@@ -401,8 +402,3 @@ def _root(levels: list[Level]) -> Array:
     for each in levels[:-1]:
         each.expected  # noqa: B018
     return [each.estimates for each in reversed(levels)][-1].means
-
-
-def _variance(rate: float) -> float:
-    """Return the variance of noise at a rate."""
-    return 2 * exp(-rate) / expm1(-rate) ** 2

@@ -6,9 +6,8 @@ Cost: nothing is listed; numbers follow from the sizes of attributes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -19,6 +18,7 @@ from hushtable.domain.domain import Domain
 from hushtable.domain.keys import KeySpace, ascending
 from hushtable.domain.measure import Measure
 from hushtable.errors import BadChoice, BadRelease, BadTable, shown
+from hushtable.laws.law import NoiseLaw
 from hushtable.methods.settings import Filter, Method
 from hushtable.structures.addresses import MOST_BITS, Addresses, LineAddresses, MortonAddresses
 from hushtable.structures.branching import BranchingTree
@@ -190,12 +190,13 @@ class PrunedSpace(NodeSpace):
         codes: Codes,
         counts: NDArray[np.int64],
         *,
-        rate: Fraction,
+        law_at: Callable[[int], NoiseLaw],
         cutoff: float | None,
         threshold: float | None,
     ) -> NDArray[np.float64]:
         """Return the mass of each node that it does not give to a published child."""
-        return own_masses(self.tree, codes[:, 0], counts, rate=rate, cutoff=cutoff or 1.0)
+        laws = [law_at(share) for share in self.tree.shares]
+        return own_masses(self.tree, codes[:, 0], counts, laws=laws, cutoff=cutoff or 1.0)
 
     def intervals(self, codes: Codes) -> Intervals:
         """Return the intervals of nodes: ranges of the line, or boxes."""

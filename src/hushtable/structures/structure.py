@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import fields
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, Self
 
 import numpy as np
@@ -21,6 +20,7 @@ from numpy.typing import NDArray
 from hushtable.domain.domain import Domain
 from hushtable.domain.keys import KeySpace
 from hushtable.domain.measure import Measure, Sensitivities
+from hushtable.laws.law import NoiseLaw
 from hushtable.methods.settings import Method
 from hushtable.methods.weights import weights_of
 
@@ -234,9 +234,12 @@ class NodeSpace(Protocol):
         codes: Codes,
         counts: NDArray[np.int64],
         *,
-        rate: Fraction,
+        law_at: Callable[[int], NoiseLaw],
         cutoff: float | None,
         threshold: float | None,
     ) -> NDArray[np.float64]:
-        """Return the weights of rows, which follow from what is published."""
+        """Return the weights of rows, which follow from what is published.
+
+        `law_at` gives the law of the noise in nodes with a share of epsilon.
+        """
         return weights_of(counts, threshold)

@@ -14,7 +14,6 @@ Source: Cormode, Procopiuc, Srivastava, Tran, algorithms Filter and Threshold.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
@@ -22,13 +21,14 @@ from numpy.typing import NDArray
 
 from hushtable.domain.keys import merged_keys
 from hushtable.laws.acceptance import LARGEST_NOISY, Acceptance, Band
+from hushtable.laws.law import NoiseLaw
 from hushtable.noise import (
     BitSource,
     accepted_noise,
     bernoulli,
+    cell_noise,
     empty_cells,
     kept,
-    two_sided_geometric,
 )
 from hushtable.table.slices import Candidates, Slice
 
@@ -38,9 +38,9 @@ def band_rules(rules: Sequence[Acceptance]) -> list[Acceptance | Band]:
     return [rules[0], *(Band(wider=w, narrower=n) for n, w in pairwise(rules))]
 
 
-def noisy(counts: NDArray[np.int64], rate: Fraction, entropy: BitSource) -> NDArray[np.int64]:
+def noisy(counts: NDArray[np.int64], law: NoiseLaw, entropy: BitSource) -> NDArray[np.int64]:
     """Return the counts with noise, saturated."""
-    noise = two_sided_geometric(rate, entropy, count=counts.size)
+    noise = cell_noise(law, entropy, count=counts.size)
     # Clipping the noise first cannot be seen: beyond 2^62 the sum is saturated whatever the count.
     np.clip(noise, -2 * LARGEST_NOISY, 2 * LARGEST_NOISY, out=noise)
     noise += counts
@@ -53,19 +53,19 @@ def draw_candidates(
     entropy: BitSource,
     *,
     rules: Sequence[Acceptance],
-    rate: Fraction,
+    law: NoiseLaw,
 ) -> Candidates:
     """Draw the accepted cells of one slice; `accepted` says how many empty cells each band accepts."""
     # 1. Occupied cells: noise, then the widest rule.
     taken, occupied = part.cells()
-    values = noisy(occupied, rate, entropy)
+    values = noisy(occupied, law, entropy)
     passed = np.flatnonzero(accepts(rules[-1], values, entropy))
     keys, counts = [taken.take(passed, axis=1)], [values[passed]]
     for rule, count in zip(band_rules(rules), accepted, strict=True):
         # 2. Which empty cells, 3. and their values given that the band accepted them.
         cells = empty_cells(part.bounds, taken, entropy, count=count)
         keys.append(cells)
-        counts.append(accepted_noise(rule, rate, entropy, count=count))
+        counts.append(accepted_noise(rule, law, entropy, count=count))
         np.clip(counts[-1], -LARGEST_NOISY, LARGEST_NOISY, out=counts[-1])
         if len(accepted) > 1:
             taken = merged_keys(taken, cells)
@@ -73,16 +73,14 @@ def draw_candidates(
     return Candidates(part.of_table(np.concatenate(keys, axis=1)), np.concatenate(counts), bands)
 
 
-def draw_everything(
-    part: Slice, accepted: Sequence[int], entropy: BitSource, *, rate: Fraction
-) -> Candidates:
+def draw_everything(part: Slice, accepted: Sequence[int], entropy: BitSource, *, law: NoiseLaw) -> Candidates:
     """Draw all cells of one slice of a table whose keys are of one word."""
     taken, occupied = part.cells()
     counts = np.zeros(part.bounds[0], dtype=np.int64)
     counts[taken[0]] = occupied
     keys = np.arange(counts.size, dtype=np.uint64)[np.newaxis]
     return Candidates(
-        part.of_table(keys), noisy(counts, rate, entropy), np.full(counts.size, -1, dtype=np.int8)
+        part.of_table(keys), noisy(counts, law, entropy), np.full(counts.size, -1, dtype=np.int8)
     )
 
 

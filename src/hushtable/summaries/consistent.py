@@ -15,7 +15,7 @@ import numpy as np
 
 from hushtable.errors import InternalError
 from hushtable.laws.acceptance import Acceptance
-from hushtable.laws.rationals import as_rate
+from hushtable.laws.law import NoiseLaw
 from hushtable.methods.settings import Method
 from hushtable.methods.tuning import threshold_for
 from hushtable.methods.weights import weights_of
@@ -39,10 +39,12 @@ def draw_consistent(
     epsilon: Fraction,
     sensitivity: Fraction,
     entropy: BitSource,
+    law: type[NoiseLaw],
 ) -> Summary:
     """Draw a summary of a tree in which no node is kept without its ancestors."""
     check_sensitivity(table, sensitivity, per_cell=nodes.per_cell)
-    found = method.chosen_by(_Choice(table, nodes, as_rate(epsilon / sensitivity), entropy))
+    noise = law.calibrated(epsilon=epsilon, l1=sensitivity).checked()
+    found = method.chosen_by(_Choice(table, nodes, noise, entropy))
     return Summary(
         shape=nodes.space.shape,
         method=method,
@@ -54,6 +56,7 @@ def draw_consistent(
         threshold=found.threshold,
         cutoff=None if found.cutoff is None else float(found.cutoff),
         nodes=nodes,
+        law_name=law.name,
     )
 
 
@@ -71,7 +74,7 @@ class _Choice(NamedTuple):
 
     table: SparseTable
     nodes: AxisSpace
-    rate: Fraction
+    noise: NoiseLaw
     entropy: BitSource
 
     def everything(self, *, nonnegative: bool) -> _Nodes:
@@ -82,7 +85,7 @@ class _Choice(NamedTuple):
 
     def accepted(self, rule: Acceptance, *, expected: int | None) -> _Nodes:
         if expected is not None:
-            rule = threshold_for(expected, cells=self.nodes.nodes_total, rate=self.rate, rule=rule)
+            rule = threshold_for(expected, cells=self.nodes.nodes_total, law=self.noise, rule=rule)
         found = self._filtered(rule)
         if rule.threshold is None and expected is None:
             return found
@@ -100,8 +103,8 @@ class _Choice(NamedTuple):
         """Draw the nodes that reach a cutoff with all ranges around them, or the largest of those."""
         (axis,) = self.nodes.axes
         binary = BranchingTree(LineAddresses(axis.line), branching=2)  # the same nodes, with other numbers
-        rates = [self.rate] * binary.levels
-        found = rooted_sums(self.table, binary, rates, self.entropy, cutoff=rule.lowest, size=size)
+        laws = [self.noise] * binary.levels
+        found = rooted_sums(self.table, binary, laws, self.entropy, cutoff=rule.lowest, size=size)
         levels = binary.level_of(found.numbers)
         numbers = found.numbers - np.array(binary.offsets)[levels] + np.array(axis.tree.offsets)[levels]
         return _Nodes(numbers, found.counts, found.cutoff if size is not None else rule.cutoff)

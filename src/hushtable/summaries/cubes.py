@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
+from hushtable.laws.geometric import Geometric
+from hushtable.laws.law import NoiseLaw
 from hushtable.methods.settings import Method
 from hushtable.noise import BitSource
 from hushtable.structures.structure import NodeSpace
@@ -28,6 +30,7 @@ def draw_marginals(
     epsilon: Fraction,
     sensitivity: Fraction,
     entropy: BitSource,
+    law: type[NoiseLaw] = Geometric,
     threads: int = 1,
     progress: Progress = unheard,
 ) -> list[Summary]:
@@ -41,6 +44,7 @@ def draw_marginals(
             epsilon=epsilon * cube.marginals[number].share / cube.per_cell,
             sensitivity=sensitivity,
             entropy=entropy,
+            law=law,
             threads=threads,
         )
         drawn.append(found)

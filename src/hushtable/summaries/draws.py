@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from hushtable.domain.keys import KeySpace
 from hushtable.errors import BadChoice
 from hushtable.laws.acceptance import Acceptance
+from hushtable.laws.law import NoiseLaw
 from hushtable.methods.settings import Method
 from hushtable.noise import BitSource
 from hushtable.structures.axes import AxisSpace
@@ -32,6 +33,8 @@ from hushtable.table.lifting import lifted
 from hushtable.table.progress import Progress, unheard
 from hushtable.table.slices import Slices, SlicesHere, split
 from hushtable.table.sparse import SparseTable
+
+LawAt: TypeAlias = Callable[[int], NoiseLaw]  # the noise of nodes with a share of epsilon
 
 
 class CellCounts(Protocol):
@@ -58,6 +61,7 @@ class Bought(NamedTuple):
     epsilon: Fraction
     sensitivity: Fraction
     entropy: BitSource
+    law: type[NoiseLaw]
     threads: int = 1
     first_guess: Acceptance | None = None
     progress: Progress = unheard
@@ -65,13 +69,18 @@ class Bought(NamedTuple):
     @property
     def noise(self) -> dict[str, Any]:
         """What every draw takes."""
-        return {"epsilon": self.epsilon, "sensitivity": self.sensitivity, "entropy": self.entropy}
+        return {
+            "epsilon": self.epsilon,
+            "sensitivity": self.sensitivity,
+            "entropy": self.entropy,
+            "law": self.law,
+        }
 
 
 class Draw(Protocol):
     """Draws the nodes of one structure."""
 
-    def check(self, nodes: Any, method: Method, *, rate: Fraction) -> None:
+    def check(self, nodes: Any, method: Method, *, law_at: LawAt) -> None:
         """Raise where drawing would be refused: by public numbers, since after the charge it is too late."""
 
     def __call__(
@@ -99,8 +108,8 @@ def draw_of(structure: Structure) -> Draw:
 class _Flat:
     """Nodes that are summarised like cells."""
 
-    def check(self, nodes: NodeSpace, method: Method, *, rate: Fraction) -> None:
-        check_method(method, cells_total=nodes.nodes_total, rate=rate)
+    def check(self, nodes: NodeSpace, method: Method, *, law_at: LawAt) -> None:
+        check_method(method, cells_total=nodes.nodes_total, law=law_at(nodes.share))
 
 
 class DrawCells(_Flat):
@@ -118,10 +127,10 @@ class DrawCells(_Flat):
 class DrawAxes(_Flat):
     """Draws nodes over lines: slice by slice, or from the root down where those above a node decide."""
 
-    def check(self, nodes: AxisSpace, method: Method, *, rate: Fraction) -> None:  # type: ignore[override]
+    def check(self, nodes: AxisSpace, method: Method, *, law_at: LawAt) -> None:  # type: ignore[override]
         """Raise where too many rows would come; a consistent tree keeps few empty nodes in any case."""
         if nodes.consistent_tree is None:
-            super().check(nodes, method, rate=rate)
+            super().check(nodes, method, law_at=law_at)
 
     def __call__(
         self, counted: CellCounts, nodes: AxisSpace, methods: Sequence[Method], bought: Bought
@@ -138,9 +147,9 @@ class DrawAxes(_Flat):
 class DrawPruned:
     """Draws a tree from the root down, as far as it matters."""
 
-    def check(self, nodes: Any, method: Method, *, rate: Fraction) -> None:
+    def check(self, nodes: Any, method: Method, *, law_at: LawAt) -> None:
         """Raise where noise alone would make the tree grow."""
-        check_pruned(nodes, method, rate=rate)
+        check_pruned(nodes, method, law_at=law_at)
 
     def __call__(
         self, counted: CellCounts, nodes: Any, methods: Sequence[Method], bought: Bought
@@ -172,7 +181,7 @@ class DrawSums(_Flat):
 class DrawMarginals:
     """Draws a summary of each marginal, with its own part of epsilon; each is independent of the others."""
 
-    def check(self, nodes: NodeSpace, method: Method, *, rate: Fraction) -> None:
+    def check(self, nodes: NodeSpace, method: Method, *, law_at: LawAt) -> None:
         """Marginals are checked one by one, as tables of cells."""
 
     def __call__(

@@ -23,8 +23,8 @@ from hushtable.domain.keys import KeySpace, ascending, no_keys, sorting_order
 from hushtable.errors import InternalError, TooManyCells, TooManyRows
 from hushtable.laws.acceptance import Acceptance, Band, widens
 from hushtable.laws.balls import nearest_float
-from hushtable.laws.integers import at_rate
-from hushtable.laws.rationals import as_rate
+from hushtable.laws.geometric import Geometric
+from hushtable.laws.law import NoiseLaw, at_law
 from hushtable.methods.settings import LARGEST_SIZE, Method
 from hushtable.methods.tuning import cutoff_for, threshold_for
 from hushtable.methods.weights import weights_of
@@ -48,6 +48,7 @@ def summarize_table(
     epsilon: Fraction,
     sensitivity: Fraction,
     entropy: BitSource,
+    law: type[NoiseLaw] = Geometric,
     threads: int = 1,
     slices: int | None = None,
     first_guess: Acceptance | None = None,
@@ -63,6 +64,7 @@ def summarize_table(
         epsilon=epsilon,
         sensitivity=sensitivity,
         entropy=entropy,
+        law=law,
         first_guess=first_guess,
     )
 
@@ -81,13 +83,14 @@ def summarize_slices(
     epsilon: Fraction,
     sensitivity: Fraction,
     entropy: BitSource,
+    law: type[NoiseLaw] = Geometric,
     first_guess: Acceptance | None = None,
 ) -> Summary:
     """Draw a summary of a table that comes in slices, wherever they are."""
-    rate = as_rate(epsilon / sensitivity)
-    check_method(method, cells_total=space.cells_total, rate=rate)
+    noise = law.calibrated(epsilon=epsilon, l1=sensitivity).checked()
+    check_method(method, cells_total=space.cells_total, law=noise)
     found, cutoff, threshold = method.chosen_by(
-        _Draw(slices, rate, entropy, cells_total=space.cells_total, first_guess=first_guess)
+        _Draw(slices, noise, entropy, cells_total=space.cells_total, first_guess=first_guess)
     )
     if not ascending(found.keys):
         found = found.only(sorting_order(found.keys))
@@ -101,35 +104,36 @@ def summarize_slices(
         weights=weights_of(found.counts, threshold),
         threshold=threshold,
         cutoff=None if cutoff is None else float(cutoff),
+        law_name=law.name,
     )
 
 
-def check_method(method: Method, *, cells_total: int, rate: Fraction) -> None:
+def check_method(method: Method, *, cells_total: int, law: NoiseLaw) -> None:
     """Raise where a method would publish too much: by public numbers, the same for every table of a shape.
 
     Not for consistent trees, which keep few empty nodes whatever the cutoff (`rooted`).
     """
-    method.chosen_by(_Checked(cells_total, rate))
+    method.chosen_by(_Checked(cells_total, law))
 
 
-def expected_empty(method: Method, *, cells: int, rate: Fraction) -> float:
+def expected_empty(method: Method, *, cells: int, law: NoiseLaw) -> float:
     """Return about how many empty cells a method draws: by public numbers."""
-    return method.chosen_by(_Expected(cells, rate))
+    return method.chosen_by(_Expected(cells, law))
 
 
 class _Expected(NamedTuple):
     """About how many empty cells are drawn, of so many."""
 
     cells: int
-    rate: Fraction
+    law: NoiseLaw
 
     def everything(self, *, nonnegative: bool) -> float:
         return float(self.cells)
 
     def accepted(self, rule: Acceptance, *, expected: int | None) -> float:
         if expected is not None:
-            rule = threshold_for(expected, cells=self.cells, rate=self.rate, rule=rule)
-        return _expected(rule, self.cells, self.rate)
+            rule = threshold_for(expected, cells=self.cells, law=self.law, rule=rule)
+        return _expected(rule, self.cells, self.law)
 
     def largest(self, size: int, *, two_sided: bool) -> float:
         return min(float(size), float(self.cells))
@@ -153,16 +157,16 @@ class _Checked(_Expected):
         return found
 
 
-def _expected(rule: Acceptance | Band, cells: int, rate: Fraction) -> float:
+def _expected(rule: Acceptance | Band, cells: int, law: NoiseLaw) -> float:
     """Return how many of so many empty cells a rule accepts on average."""
-    return nearest_float(at_rate(lambda a: rule.pass_probability(a) * cells, rate))
+    return nearest_float(at_law(lambda noise: rule.pass_probability(noise) * cells, law))
 
 
-def acceptance_of(method: Method, *, cells_total: int, rate: Fraction) -> Acceptance:
+def acceptance_of(method: Method, *, cells_total: int, law: NoiseLaw) -> Acceptance:
     """Return the rule of a method. A threshold from a size uses the public number of cells, nothing else."""
     if method.expected_rows is None:
         return method.rule
-    return threshold_for(method.expected_rows, cells=cells_total, rate=rate, rule=method.rule)
+    return threshold_for(method.expected_rows, cells=cells_total, law=law, rule=method.rule)
 
 
 class _Found(NamedTuple):
@@ -177,14 +181,14 @@ class _Draw(NamedTuple):
     """One summary in the making: the slices, and what every step of it needs."""
 
     slices: Slices
-    rate: Fraction
+    law: NoiseLaw
     entropy: BitSource
     cells_total: int
     first_guess: Acceptance | None
 
     def everything(self, *, nonnegative: bool) -> _Found:
         """Return all cells, each with noise."""
-        task = partial(draw_everything, rate=self.rate)
+        task = partial(draw_everything, law=self.law)
         found = finish(self.slices.map_slices(task, [()] * len(self.slices.cells_empty), self.entropy))
         return _Found(found._replace(counts=np.maximum(found.counts, 0)) if nonnegative else found)
 
@@ -192,7 +196,7 @@ class _Draw(NamedTuple):
         """Return the cells that a rule accepts."""
         sampled = rule.threshold is not None or expected is not None
         if expected is not None:  # by the public number of cells, nothing else
-            rule = threshold_for(expected, cells=self.cells_total, rate=self.rate, rule=rule)
+            rule = threshold_for(expected, cells=self.cells_total, law=self.law, rule=rule)
         counts = self._counts(self.slices.cells_empty, rule)
         found = finish(self._candidates([rule], [[count] for count in counts]))
         return _Found(found, rule.cutoff, float(rule.threshold or 0) if sampled else None)
@@ -201,7 +205,7 @@ class _Draw(NamedTuple):
         """Return the `size` largest counts, and the smallest of them."""
 
         def rule_for(expected: int, cells: int) -> Acceptance:
-            return cutoff_for(expected, cells=cells, rate=self.rate, two_sided=two_sided)
+            return cutoff_for(expected, cells=cells, law=self.law, two_sided=two_sided)
 
         rules, accepted = self._extended(size, rule_for)
         return _Found(*finish_largest(self._candidates(rules, accepted), rules, self.entropy, size=size))
@@ -210,7 +214,7 @@ class _Draw(NamedTuple):
         """Return a priority sample of the cells that the plain rule accepts, and its threshold."""
 
         def rule_for(expected: int, cells: int) -> Acceptance:
-            return threshold_for(expected, cells=cells, rate=self.rate, rule=rule)
+            return threshold_for(expected, cells=cells, law=self.law, rule=rule)
 
         rules, accepted = self._extended(size, rule_for)
         found, tau = finish_priorities(self._candidates(rules, accepted), rules, self.entropy, size=size)
@@ -243,8 +247,8 @@ class _Draw(NamedTuple):
 
     def _counts(self, left: Sequence[int], rule: Acceptance | Band) -> list[int]:
         """Draw how many of the empty cells that are left in each slice a rule accepts."""
-        chance, total = at_rate(rule.pass_probability, self.rate), sum(left)
-        expected = _expected(rule, total, self.rate)
+        chance, total = at_law(rule.pass_probability, self.law), sum(left)
+        expected = _expected(rule, total, self.law)
         if len(left) <= _FEW_SLICES or expected > _SLICE or total >> 64:
             return [binomial(cells, chance, self.entropy) for cells in left]
         # Of many slices with few each: how many in all, then which they are among all (PROOF.md, step 2).
@@ -258,5 +262,5 @@ class _Draw(NamedTuple):
         self, rules: Sequence[Acceptance], accepted: Sequence[Sequence[int]]
     ) -> Iterator[Candidates]:
         """Yield the accepted cells of each slice."""
-        task = partial(draw_candidates, rules=rules, rate=self.rate)
+        task = partial(draw_candidates, rules=rules, law=self.law)
         return self.slices.map_slices(task, accepted, self.entropy)

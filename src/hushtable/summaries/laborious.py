@@ -17,17 +17,18 @@ from math import inf
 import numpy as np
 
 from hushtable.laws.acceptance import Acceptance
+from hushtable.laws.law import NoiseLaw
 from hushtable.methods.tuning import rounded_up
-from hushtable.noise import BitSource, LazyUniform, two_sided_geometric
+from hushtable.noise import BitSource, LazyUniform, cell_noise
 from hushtable.structures.branching import BranchingTree
 
 Rows = dict[int, int]  # cell -> noisy count
 Parents = dict[int, int]  # node of a tree -> the node above it; the root has none
 
 
-def noisy_table(counts: Rows, cells_total: int, rate: Fraction, entropy: BitSource) -> Rows:
+def noisy_table(counts: Rows, cells_total: int, law: NoiseLaw, entropy: BitSource) -> Rows:
     """Add noise to every cell, the empty ones too."""
-    noise = two_sided_geometric(rate, entropy, count=cells_total)
+    noise = cell_noise(law, entropy, count=cells_total)
     return {cell: counts.get(cell, 0) + int(noise[cell]) for cell in range(cells_total)}
 
 

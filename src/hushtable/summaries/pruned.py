@@ -7,13 +7,14 @@ Cost: that of the nodes looked at: all children of kept ones.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from math import ceil
 
 import numpy as np
 
 from hushtable.errors import BadNumber, InternalError
-from hushtable.laws.rationals import as_rate
+from hushtable.laws.law import NoiseLaw
 from hushtable.methods.settings import Method
 from hushtable.noise import BitSource
 from hushtable.structures.branching import least_cutoff
@@ -32,16 +33,21 @@ def draw_pruned(
     epsilon: Fraction,
     sensitivity: Fraction,
     entropy: BitSource,
+    law: type[NoiseLaw],
 ) -> Summary:
     """Draw a tree from the root down, as far as it matters."""
     if not method.filters or method.samples:
         raise InternalError("no filter of a pruned tree was asked for")
     check_sensitivity(table, sensitivity, per_cell=nodes.per_cell)
-    rates = [as_rate(epsilon * share / sensitivity) for share in nodes.tree.shares]
-    check_cutoff(nodes, method, rate=rates[-1])
-    least, cutoff = least_cutoff(nodes.tree.branching, rates[-1]), method.rule.cutoff
+
+    def law_at(share: int) -> NoiseLaw:
+        return law.calibrated(epsilon=epsilon * share, l1=sensitivity).checked()
+
+    laws = [law_at(share) for share in nodes.tree.shares]
+    check_cutoff(nodes, method, law=laws[-1])
+    least, cutoff = least_cutoff(nodes.tree.branching, laws[-1]), method.rule.cutoff
     lowest = least if cutoff is None else ceil(cutoff)
-    found = rooted_sums(table, nodes.tree, rates, entropy, cutoff=lowest, size=method.size, root_stays=True)
+    found = rooted_sums(table, nodes.tree, laws, entropy, cutoff=lowest, size=method.size, root_stays=True)
     reached = known_cutoff(found.counts, float(lowest if found.cutoff is None else found.cutoff))
     codes = found.numbers[:, np.newaxis]
     return Summary(
@@ -51,23 +57,23 @@ def draw_pruned(
         sensitivity=sensitivity,
         codes=codes,
         counts=found.counts,
-        weights=nodes.weights(codes, found.counts, rate=rates[-1], cutoff=reached, threshold=None),
+        weights=nodes.weights(codes, found.counts, law_at=law_at, cutoff=reached, threshold=None),
         threshold=None,
         cutoff=reached,
         nodes=nodes,
+        law_name=law.name,
     )
 
 
-def check_pruned(nodes: PrunedSpace, method: Method, *, rate: Fraction) -> None:
-    """Raise where drawing would be refused; `rate` is that of all levels but the root's, which is less."""
-    shares = nodes.tree.shares
-    as_rate(rate * shares[0] / shares[-1])
-    check_cutoff(nodes, method, rate=rate)
+def check_pruned(nodes: PrunedSpace, method: Method, *, law_at: Callable[[int], NoiseLaw]) -> None:
+    """Raise where drawing would be refused."""
+    law_at(nodes.tree.shares[0]).checked()  # the root's, which has the most noise
+    check_cutoff(nodes, method, law=law_at(nodes.share))
 
 
-def check_cutoff(nodes: PrunedSpace, method: Method, *, rate: Fraction) -> None:
+def check_cutoff(nodes: PrunedSpace, method: Method, *, law: NoiseLaw) -> None:
     """Raise where noise alone would make a pruned tree grow: by public numbers."""
-    least, cutoff = least_cutoff(nodes.tree.branching, rate), method.rule.cutoff
+    least, cutoff = least_cutoff(nodes.tree.branching, law), method.rule.cutoff
     if cutoff is not None and cutoff < least:
         hint = f"Give {least:,} or more, a size instead, or more epsilon."
         said = str(cutoff)

@@ -15,7 +15,6 @@ Source: Cormode, Procopiuc, Srivastava, Tran, section 3, "Consistency Checks for
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
@@ -23,6 +22,7 @@ from numpy.typing import NDArray
 
 from hushtable.domain.keys import ascending, sorting_order
 from hushtable.laws.acceptance import LARGEST_NOISY
+from hushtable.laws.law import NoiseLaw
 from hushtable.noise import BitSource
 from hushtable.structures.addresses import Numbers
 from hushtable.structures.branching import BranchingTree
@@ -233,17 +233,17 @@ def largest_paths(
 def rooted_sums(
     table: SparseTable,
     tree: BranchingTree,
-    rates: Sequence[Fraction],
+    laws: Sequence[NoiseLaw],
     entropy: BitSource,
     *,
     cutoff: int,
     size: int | None,
     root_stays: bool = False,
 ) -> Rooted:
-    """Draw a tree from the root down, with noise of its own rate on each level."""
+    """Draw a tree from the root down, with noise of its own law on each level."""
 
     def noised(level: int, prefixes: Numbers, counts: Numbers) -> Numbers:
-        return noisy(counts, rates[level], entropy)
+        return noisy(counts, laws[level], entropy)
 
     addresses = tree.addresses.of(table.space.unpack(table.keys))
     occupied = Occupied(addresses, table.counts)

@@ -12,7 +12,10 @@ from typing import TYPE_CHECKING
 
 from hushtable.errors import BadMethod, BadNumber, BadTable, within_memory
 from hushtable.laws.acceptance import Acceptance
+from hushtable.laws.geometric import Geometric
+from hushtable.laws.law import NoiseLaw
 from hushtable.laws.rationals import Rational, as_positive
+from hushtable.laws.registry import DEFAULT_LAW, law_named
 from hushtable.methods.settings import Method, check_method
 from hushtable.noise import BitSource, KeyStream
 from hushtable.summaries.flat import summarize_table
@@ -32,6 +35,7 @@ def summarize(
     epsilon: Rational,
     sensitivity: Rational | None = None,
     structure: Structure | str | None = None,
+    law: str = DEFAULT_LAW,
 ) -> Summary:
     """Draw a private summary of `table`, or of the nodes of a structure over it.
 
@@ -50,6 +54,8 @@ def summarize(
     structure "haar", ht.Dyadic(), ...       codes are numbers of nodes; cells are in the order of codes
     structure ht.CountSketch(...)            codes are rows and buckets; the method is `Everything()`
     a structure that does not fit            `BadChoice`
+    law "geometric"                          two-sided geometric noise; any name that was registered
+    a law that nobody registered             `BadChoice`
     `Everything()` above 10^8 cells          `TooManyCells`
     more than 10^9 rows expected             `TooManyRows`
     =======================================  ==============================================
@@ -76,6 +82,7 @@ def summarize(
         epsilon=as_positive(epsilon, name="epsilon", hint="Typical values lie between 0.01 and 10."),
         sensitivity=most if nodes is None else most * nodes.per_cell,
         entropy=entropy,
+        law=law_named(law),
         threads=os.cpu_count() or 1,
         nodes=nodes,
     )
@@ -105,6 +112,7 @@ def draw_summary(
     epsilon: Fraction,
     sensitivity: Fraction,
     entropy: BitSource,
+    law: type[NoiseLaw] = Geometric,
     threads: int = 1,
     slices: int | None = None,
     first_guess: Acceptance | None = None,
@@ -122,6 +130,7 @@ def draw_summary(
             epsilon=epsilon,
             sensitivity=sensitivity,
             entropy=entropy,
+            law=law,
             threads=threads,
             slices=slices,
             first_guess=first_guess,
@@ -129,6 +138,6 @@ def draw_summary(
         )
     from hushtable.summaries.draws import Bought, TableHere, draw_of
 
-    bought = Bought(epsilon, sensitivity, entropy, threads, first_guess, progress)
+    bought = Bought(epsilon, sensitivity, entropy, law, threads, first_guess, progress)
     (drawn,) = draw_of(nodes.structure)(TableHere(table, threads, progress), nodes, [method], bought)
     return drawn

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.laws.rationals import Rational
+from hushtable.laws.registry import DEFAULT_LAW
 from hushtable.methods.settings import Method
 
 if TYPE_CHECKING:  # a summary of cells does not wait for structures
@@ -26,7 +27,7 @@ class Summary:
     `weights` are sign * max(|count|, threshold), so that their sum over any cells estimates the sum of the
     noisy counts; they equal `counts` where nothing was sampled. Rows are in the order of their codes. With a
     structure, `nodes` are its nodes, rows are nodes of it, and `codes` are their numbers; `shape` is always
-    the number of different codes in each column.
+    the number of different codes in each column. `law_name` is the name of the law of its noise.
 
     >>> import hushtable as ht
     >>> table = ht.SparseTable(shape=(10**6,), codes=[3, 5], counts=[9000, 70])
@@ -44,6 +45,7 @@ class Summary:
     threshold: float | None
     cutoff: float | None
     nodes: NodeSpace | None = None
+    law_name: str = field(default=DEFAULT_LAW, repr=False)
 
     def __len__(self) -> int:
         return len(self.counts)

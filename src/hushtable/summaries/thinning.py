@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from math import ceil
 
 import numpy as np
@@ -15,7 +16,9 @@ from numpy.typing import NDArray
 
 from hushtable.errors import BadChoice, BadNumber, BadSettings
 from hushtable.laws.acceptance import LARGEST_NOISY, Acceptance
+from hushtable.laws.law import NoiseLaw
 from hushtable.laws.rationals import Rational, as_count, as_fraction
+from hushtable.laws.registry import law_named
 from hushtable.methods.weights import weights_of
 from hushtable.noise import BitSource, KeyStream, bernoulli, kept
 from hushtable.structures.paths import Paths, RootedTree, paths
@@ -100,9 +103,16 @@ def _only(
     if summary.nodes is None:
         weights = weights_of(counts, threshold)
     else:
-        rate = summary.epsilon * summary.nodes.share / summary.sensitivity
-        weights = summary.nodes.weights(codes, counts, rate=rate, cutoff=cutoff, threshold=threshold)
+        weights = summary.nodes.weights(
+            codes, counts, law_at=partial(_law_at, summary), cutoff=cutoff, threshold=threshold
+        )
     return replace(summary, codes=codes, counts=counts, weights=weights, threshold=threshold, cutoff=cutoff)
+
+
+def _law_at(summary: Summary, share: int) -> NoiseLaw:
+    """Return the law of the noise in nodes with a share of epsilon."""
+    kind = law_named(summary.law_name)
+    return kind.calibrated(epsilon=summary.epsilon * share, l1=summary.sensitivity)
 
 
 def _tree(summary: Summary) -> RootedTree | None:

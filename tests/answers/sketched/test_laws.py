@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from hushtable.answers.estimation.tails import noise, normal_reach
 from hushtable.answers.sketched.laws import BucketLaw
 from hushtable.answers.sketched.rows import chance_of_a_row, median_variance
+from hushtable.laws.geometric import Geometric
 
-QUIET = noise(Fraction(600))  # as good as none
+QUIET = noise(Geometric(Fraction(600)))  # as good as none
 
 
 def law_of(counts: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -76,17 +77,17 @@ def test_many_draws_are_normal() -> None:
 def test_noise_is_never_forgotten() -> None:
     rate = Fraction(1, 10)
     for counts in ([0] * 50, [0] * 49 + [3]):  # fewer than noise would leave, without and with a tail
-        law = BucketLaw(np.array(counts), noise(rate))
+        law = BucketLaw(np.array(counts), noise(Geometric(rate)))
 
-        assert law.mean_square == pytest.approx(noise(rate).variance)
+        assert law.mean_square == pytest.approx(noise(Geometric(rate)).variance)
         for draws in (1.0, 30.0):
             reach = float(law.reach(np.array([draws]), 0.05)[0])
-            assert reach >= float(noise(rate).reach_of(np.array([draws]), 0.05)[1][0])
+            assert reach >= float(noise(Geometric(rate)).reach_of(np.array([draws]), 0.05)[1][0])
 
 
 def test_events_too_rare_to_be_seen_are_taken_for_two() -> None:
     counts = SHAPES["heavy"]
-    law = BucketLaw(counts, noise(Fraction(1, 10)))
+    law = BucketLaw(counts, noise(Geometric(Fraction(1, 10))))
     largest = int(np.abs(counts).max())
 
     # One in 1001 is seen at most; the rest of the chance is that of another event, one in 20.
@@ -97,10 +98,10 @@ def test_events_too_rare_to_be_seen_are_taken_for_two() -> None:
 
 def test_tails_of_noise_go_on_as_they_are_seen() -> None:
     rate, shares = Fraction(1, 50), (np.arange(2000) + 0.5) / 2000
-    law = BucketLaw(np.rint(-50 * np.log(shares)).astype(np.int64), noise(rate))  # its quantiles
+    law = BucketLaw(np.rint(-50 * np.log(shares)).astype(np.int64), noise(Geometric(rate)))  # its quantiles
 
     for chance in (1e-5, 1e-8, 1e-12):
-        (exact,) = noise(rate).reach_of(np.ones(1), chance)[1]
+        (exact,) = noise(Geometric(rate)).reach_of(np.ones(1), chance)[1]
         assert float(law.reach(np.ones(1), chance)[0]) == pytest.approx(exact, rel=0.15)
 
 

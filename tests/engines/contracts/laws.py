@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 import hushtable as ht
 from hushtable.engines.sliced.counting import Counted
 from hushtable.laws.acceptance import Acceptance
+from hushtable.laws.geometric import Geometric
 from hushtable.laws.integers import TwoSidedGeometric
 from hushtable.methods.settings import Method
 from hushtable.publishing import publish as flow
@@ -164,7 +165,7 @@ def test_what_is_drawn_follows_its_law(engine: Engine, monkeypatch: pytest.Monke
             if isinstance(method, ht.Everything):
                 check_no_bits_came_twice(summary)
             else:
-                rule = acceptance_of(method, cells_total=CELLS, rate=RATE)
+                rule = acceptance_of(method, cells_total=CELLS, law=Geometric(RATE))
             check_cells(summary, rule)
 
         for number, sized in enumerate(SIZED):
@@ -185,7 +186,7 @@ def test_what_is_drawn_follows_its_law(engine: Engine, monkeypatch: pytest.Monke
 def check_total(counted: Counted) -> None:
     rate, entropy = Fraction(1), replay(1220)
     total = COPIES * sum(OCCUPIED.values())
-    draws = np.array([flow.noisy_total(counted, rate, entropy) - total for _ in range(12_000)])
+    draws = np.array([flow.noisy_total(counted, Geometric(rate), entropy) - total for _ in range(12_000)])
 
     assert follows(draws, law_at(TwoSidedGeometric, rate)) > ALARM
     assert fits(draws, law_at(TwoSidedGeometric, rate * MORE)) < ALARM

@@ -73,7 +73,8 @@ class Answering:
         if kind in (Kind.CALIBRATED, Kind.CORRECTED):
             everything = self._variance(self.published.all, np.array([self.cells_total]))
             parts.add_normal(share, np.maximum(everything - self._variance(sums, cells), 0))
-            parts.add_noise(share, noise(self.law.terms.total_rate), np.ones_like(cells))
+            assert self.law.terms.total_law is not None
+            parts.add_noise(share, noise(self.law.terms.total_law), np.ones_like(cells))
         value = sums.weight + share * self.missed
         if kind is Kind.CORRECTED:
             value = value - self._not_reached(sums, cells) * self.law.beyond.mean

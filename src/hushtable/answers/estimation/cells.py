@@ -92,9 +92,9 @@ def cell_answer(law: Law, count: int | None, *, chance: float) -> Answered:
 def total_answer(terms: Terms, *, chance: float) -> Answered:
     """Estimate the sum over all cells by the noisy total, which the terms must have."""
     assert terms.total is not None
-    assert terms.total_rate is not None
+    assert terms.total_law is not None
     parts = Parts(chance)
-    parts.add_noise(1.0, noise(terms.total_rate), np.ones(1))
+    parts.add_noise(1.0, noise(terms.total_law), np.ones(1))
     return Answered(parts.around(np.array([float(terms.total)])), NOISY_TOTAL)
 
 

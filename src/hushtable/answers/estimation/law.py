@@ -32,8 +32,8 @@ class Law:
         self.ties = method.by_largest
         self.cutoff = terms.cutoff if (terms.cutoff or 0) > (0 if self.ties else 1) else None
         self.threshold = terms.threshold or 0.0
-        self.noise = noise(terms.rate)
-        self.beyond = noise(terms.rate, cutoff=self.cutoff, two_sided=self.two_sided)
+        self.noise = noise(terms.law)
+        self.beyond = noise(terms.law, cutoff=self.cutoff, two_sided=self.two_sided)
 
     @property
     def biased(self) -> bool:

@@ -20,8 +20,8 @@ def note(law: Law, kind: Kind, *, share: Fraction, standard_error: float) -> str
     """Return what the interval of an answer about this share of all cells promises."""
     if kind in (Kind.CALIBRATED, Kind.CORRECTED) and share == 1:
         return NOISY_TOTAL
-    rate = law.terms.total_rate
-    known = rate is not None and noise(rate).variance ** 0.5 < standard_error
+    of_total = law.terms.total_law
+    known = of_total is not None and noise(of_total).variance ** 0.5 < standard_error
     closer = kind is Kind.UNBIASED and known and share >= _LARGE
     return about(law, kind) + _CLOSER * closer
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from hushtable.answers.estimation import sampling
 from hushtable.answers.estimation.sampling import Sampled
-from hushtable.answers.estimation.tails import Noise, normal_reach
+from hushtable.answers.estimation.tails import SeenNoise, normal_reach
 
 Array = NDArray[np.float64]
 
@@ -68,7 +68,7 @@ class Parts:
             distance = np.nan_to_num(amount * (normal_reach(self.chance) * sqrt(relative)))
         self.add(1.0, variance, below=np.minimum(distance, amount), above=np.minimum(distance, most - amount))
 
-    def add_noise(self, factor: Array | float, of: Noise, cells: Array) -> None:
+    def add_noise(self, factor: Array | float, of: SeenNoise, cells: Array) -> None:
         """Add the noise of so many cells."""
         down, up = of.reach(cells, self.chance)
         # Where the noise rose, the truth lies below the estimate.

@@ -4,9 +4,9 @@ The noisy total minus the published weights is what the absent cells hold togeth
 them is not published; but counts near the cutoff would have shown, since noise lifts some of them over it.
 Noise beyond the cutoff has the same shape whatever lies below, so the excess of published rows over those
 of empty cells is all that rows tell of it. For given mean and excess, the mean square of counts below the
-cutoff is largest if all occupied cells hold the same count B: (exp(rate B) - 1)/B is convex, so a line in
-this curve bounds B from above and touches it once. `spread` takes the largest B that the rows leave
-possible.
+cutoff is largest if all occupied cells hold the same count B: for geometric noise (exp(rate B) - 1)/B is
+convex, so a line in this curve bounds B from above and touches it once. `spread` takes the largest B that
+the rows leave possible.
 
 Promise: the variance among absent cells is at most about `spread`, whatever the counts are.
 Cost: some operations on a grid, once for each release.
@@ -19,7 +19,7 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.answers.estimation.tails import Noise
+from hushtable.answers.estimation.tails import SeenNoise
 
 _GRID = 2000
 _FARTHEST = 20.0  # above the cutoff, in units of the noise's scale: nothing larger stays away
@@ -28,7 +28,7 @@ _DEVIATIONS = 2.0  # of more rows than were seen: chance alone must not hide wha
 
 
 def spread(
-    noise: Noise,
+    noise: SeenNoise,
     *,
     counts: NDArray[np.float64],
     stands_for: NDArray[np.float64],
@@ -41,7 +41,7 @@ def spread(
     `counts` are those published, each standing for some cells; `mean` is that of absent cells, and `negative`
     says whether cells may hold less than 0: then the mean tells nothing, and only the excess is used.
     """
-    scale = 1 / noise.rate
+    scale = noise.floats.distance(1.0)
     grid = np.linspace(0, noise.cutoff + _FARTHEST * scale, _GRID + 1)[1:]
     absent = 1 - _passes(noise, grid, np.inf, lower_side=noise.two_sided)
     possible = np.ones(_GRID, dtype=np.bool_)
@@ -62,16 +62,10 @@ def spread(
 
 
 def _passes(
-    noise: Noise, counts: NDArray[np.float64], upper: float, *, lower_side: bool
+    noise: SeenNoise, counts: NDArray[np.float64], upper: float, *, lower_side: bool
 ) -> NDArray[np.float64]:
     """Return the chance that a cell with each count is seen from the cutoff up to `upper`."""
-    chance = _reaches(noise, noise.cutoff - counts) - _reaches(noise, upper - counts)
+    chance = noise.floats.tail(noise.cutoff - counts) - noise.floats.tail(upper - counts)
     if lower_side:
-        chance += _reaches(noise, noise.cutoff + counts) - _reaches(noise, upper + counts)
+        chance += noise.floats.tail(noise.cutoff + counts) - noise.floats.tail(upper + counts)
     return chance
-
-
-def _reaches(noise: Noise, distance: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the chance that the noise is at least so large."""
-    tail = np.exp(-noise.rate * np.abs(distance))
-    return np.where(distance > 0, tail, 1 + noise.decay - tail * noise.decay) / (1 + noise.decay)

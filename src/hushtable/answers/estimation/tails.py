@@ -1,4 +1,4 @@
-r"""How far noise reaches: quantiles of sums of geometric noise, with and without a cutoff.
+r"""How far noise reaches: quantiles of sums of noise, with and without a cutoff.
 
 What a cell's noise X adds to the error of a sum is X itself, or X where \|X\| reaches the cutoff and 0
 elsewhere: then an empty cell is published, or it is not. A sum over many cells has no closed law; its tail
@@ -6,21 +6,23 @@ is the saddle-point formula of Lugannani and Rice (1980), which is close even fo
 where a normal law is not. For few cells behind a cutoff the chance that any of them is published decides;
 the larger of the two is taken.
 
-Promise: `Noise.reach(cells, chance)` is within 3 % of the distance that a sum over so many cells passes, up
-or down, with that chance, and for single cells exact up to rounding to whole numbers.
+Promise: `SeenNoise.reach(cells, chance)` is within 3 % of the distance that a sum over so many cells passes,
+up or down, with that chance, and for single cells exact up to rounding to whole numbers.
 Cost: some twenty microseconds for each number of cells; many different ones are interpolated.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
-from functools import lru_cache
-from math import erfc, exp, expm1, log, log1p, pi, sqrt
+from functools import cached_property, lru_cache
+from math import erfc, exp, expm1, log1p, pi, sqrt
 from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
+
+from hushtable.laws.floats import FloatView
+from hushtable.laws.law import NoiseLaw
 
 _FEW = 48  # different numbers of cells that are worth a calculation each
 _NODES = 240
@@ -29,52 +31,41 @@ _NEVER = 0.01
 _MANY = 1e6
 
 
-@dataclass(frozen=True, slots=True)
-class Noise:
-    """Geometric noise at a rate, as far as it reaches `cutoff` (1: all of it), on both sides or above."""
+@dataclass(frozen=True)
+class SeenNoise:
+    """Noise of a law, as far as it reaches `cutoff` (1: all of it), on both sides or above."""
 
-    rate: float
+    law: NoiseLaw
     cutoff: int = 1
     two_sided: bool = True
 
-    @property
-    def decay(self) -> float:
-        """The ratio a of the chances of neighbouring sizes."""
-        return exp(-self.rate)
+    @cached_property
+    def floats(self) -> FloatView:
+        """The law in floats."""
+        return self.law.floats
 
-    @property
+    @cached_property
     def chance(self) -> float:
         """The chance that the noise of one cell reaches the cutoff."""
-        return self._sides * self._weight * self._moment(0)
+        return self._sides * self._moment(0)
 
-    @property
+    @cached_property
     def mean(self) -> float:
         """What one cell adds on average: 0 unless the lower side is cut away."""
-        return 0.0 if self.two_sided else self._weight * self._moment(1)
+        return 0.0 if self.two_sided else self._moment(1)
 
-    @property
+    @cached_property
     def variance(self) -> float:
         """The variance of what one cell adds."""
-        return self._sides * self._weight * self._moment(2) - self.mean**2
+        return self._sides * self._moment(2) - self.mean**2
 
     @property
     def _sides(self) -> int:
         return 2 if self.two_sided else 1
 
-    @property
-    def _weight(self) -> float:
-        """The chance of noise 0: (1-a)/(1+a)."""
-        return -expm1(-self.rate) / (1 + self.decay)
-
     def _moment(self, power: int) -> float:
-        """Return the sum of j^power a^j over j >= cutoff."""
-        a, c, rest = self.decay, self.cutoff, -expm1(-self.rate)
-        start = exp(-self.rate * c)
-        if power == 0:
-            return start / rest
-        if power == 1:
-            return start * (c / rest + a / rest**2)
-        return start * (c * c / rest + 2 * c * a / rest**2 + a * (1 + a) / rest**3)
+        """Return the sum of j^power P[X = j] over j >= cutoff."""
+        return float(self.floats.tail(np.array([float(self.cutoff)]), power)[0])
 
     def reach(self, cells: NDArray[np.float64], chance: float) -> tuple[NDArray[np.float64], ...]:
         """Return how far sums over so many cells fall below, and rise above, their mean.
@@ -103,9 +94,10 @@ class Noise:
         expected = cells * self.chance / self._sides
         if expected < _NEVER * chance:
             return 0.0
-        # Any one cell alone: its chance to pass x is that of the cutoff times a^(x - cutoff).
-        ratio = expected / (chance / 2)
-        alone = self.cutoff + log(ratio) / self.rate - self.mean * cells if ratio > 1 else 0.0
+        # Any one cell alone: beyond the cutoff, its chance falls from what is expected to what is allowed.
+        ratio, alone = expected / (chance / 2), 0.0
+        if ratio > 1:
+            alone = self.cutoff + self.floats.farther(float(self.cutoff), ratio) - self.mean * cells
         if cells == 1:
             return max(alone, 0.0)
         if expected > _MANY:  # where the formula is normal, and its difference of small numbers is not exact
@@ -119,7 +111,7 @@ class Noise:
     @lru_cache(maxsize=1 << 12)  # noqa: B019 (a value without a state of its own)
     def _saddle_point(self, cells: float, chance: float) -> float:
         """Return the distance above the mean that the tail formula passes with half of `chance`."""
-        low, high = 0.0, self.rate  # the tilt; at the rate, the noise has no exponential moment any more
+        low, high = 0.0, self.floats.largest_tilt  # where the noise has no exponential moment any more
         for _ in range(_HALVINGS):
             middle = (low + high) / 2
             low, high = (middle, high) if self._tail(cells, middle) > chance / 2 else (low, middle)
@@ -136,15 +128,7 @@ class Noise:
 
     def _cumulants(self, tilt: float) -> tuple[float, float, float]:
         """Return the logarithm of E exp(tilt (x - mean)) for one cell, with two derivatives."""
-        change = first = second = 0.0
-        for sign in (1.0, -1.0) if self.two_sided else (1.0,):
-            power, c = exp(sign * tilt - self.rate), self.cutoff
-            rest = -expm1(sign * tilt - self.rate)
-            start = self._weight * exp((sign * tilt - self.rate) * c)
-            change += start / rest
-            first += sign * start * (c / rest + power / rest**2)
-            second += start * (c * c / rest + 2 * c * power / rest**2 + power * (1 + power) / rest**3)
-        change -= self.chance
+        change, first, second = self.floats.tilted(tilt, cutoff=self.cutoff, two_sided=self.two_sided)
         total = 1 + change
         slope = first / total
         return log1p(change) - tilt * self.mean, slope - self.mean, second / total - slope**2
@@ -165,8 +149,7 @@ def normal_reach(chance: float) -> float:
     return -NormalDist().inv_cdf(chance / 2)
 
 
-def noise(rate: Fraction | None, *, cutoff: float | None = None, two_sided: bool = True) -> Noise:
-    """Return the noise of a cell at an exact rate."""
-    plain = 700.0 if rate is None else float(min(max(rate, Fraction(1, 1 << 50)), Fraction(700)))
+def noise(law: NoiseLaw, *, cutoff: float | None = None, two_sided: bool = True) -> SeenNoise:
+    """Return the noise of a cell, as far as it reaches a cutoff."""
     whole = 1 if cutoff is None or cutoff <= 1 else -int(-cutoff // 1)
-    return Noise(plain, min(whole, 1 << 60), two_sided)
+    return SeenNoise(law, min(whole, 1 << 60), two_sided)

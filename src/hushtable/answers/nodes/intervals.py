@@ -27,10 +27,10 @@ their noise. Else u was picked, among the nodes above, for its noise. Those node
 range, and a path has at most one such u. So let b of them be seen, on q paths of up to d nodes above.
 
 4. Each is bounded by the largest noise of all q d nodes, which passes x with q d times the chance of one.
-5. All b together are at most b t, and the noise of all nodes beyond t. With t such that q of the q d nodes
-   are beyond it on average, what they add has E exp(r rate sum) <= exp(q r/(1 - r)), so that it passes
-   (sqrt q + sqrt l)^2/rate with chance exp(-l) at most (Chernoff, with the best r). The better of 4 and 5 is
-   taken, which depends on q and d alone.
+5. All b together are at most b t, and the noise of all nodes beyond t. Let t be such that q of the q d nodes
+   are beyond it on average, and g the least by which the logarithm of the tail falls with each number. What
+   they add has E exp(r g sum) <= exp(q r/(1 - r)), so that it passes (sqrt q + sqrt l)^2/g with chance
+   exp(-l) at most (Chernoff, with the best r). The better of 4 and 5 is taken: it depends on q and d alone.
 
 Whether a node of the K is hidden depends on the nodes above alone, so that the noise of the others has its
 law. The chance is shared by both.
@@ -138,7 +138,7 @@ class Intervals:
             return _Limit(reach, more=np.where(self.sums.absent > 0, np.inf, 0.0))
         if not self._nonnegative:
             return _Limit(reach, counts=law.most_filtered * hidden.bounds)
-        lifted = hidden.own * noise(law.terms.rate, cutoff=law.cutoff, two_sided=False).mean
+        lifted = hidden.own * noise(law.terms.law, cutoff=law.cutoff, two_sided=False).mean
         rises, mean = self._rises()
         nearer = rises + mean < reach + lifted
         return _Limit(np.where(nearer, rises, reach), more=np.where(nearer, mean, lifted))
@@ -179,17 +179,18 @@ class Intervals:
 
     def _rises(self) -> tuple[Array, Array]:
         """Return how far the sum of all noise above 0 reaches above its mean, and this mean."""
-        rising = noise(self.law.terms.rate, two_sided=False)
+        rising = noise(self.law.terms.law, two_sided=False)
         return rising.reach(self.hidden.own, self.chance)[1], self.hidden.own * rising.mean
 
     def _picked(self, chance: float) -> Array:
         """Return how far the noise of nodes above reaches that were picked for it, with half of `chance`."""
         law, hidden = self.law, self.hidden
         one = float(law.noise.reach(np.ones(1), chance)[0][0])
-        # The tail of a node's noise falls by a factor e in 1/rate: so far reaches the largest of many.
-        largest = one + np.log(np.maximum(hidden.paths * hidden.depth, 1.0)) / law.noise.rate
-        usual = max(log(max(hidden.depth, 1) / (1 + law.noise.decay)), 0.0) / law.noise.rate
-        beyond = (np.sqrt(hidden.paths) + sqrt(log(2 / chance))) ** 2 / law.noise.rate
+        floats = law.noise.floats
+        fold = 1 / floats.least_fall  # in which the tail falls by a factor e, or in less
+        largest = one + np.log(np.maximum(hidden.paths * hidden.depth, 1.0)) * fold
+        usual = max(floats.quantile(1 / max(hidden.depth, 1)), 0.0)
+        beyond = (np.sqrt(hidden.paths) + sqrt(log(2 / chance))) ** 2 * fold
         together = hidden.paths * usual + beyond < hidden.paths * largest
         found = np.where(together, hidden.above * usual + beyond, hidden.above * largest)
         return np.where(hidden.above > 0, found, 0.0)

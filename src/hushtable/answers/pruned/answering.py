@@ -59,7 +59,8 @@ class PrunedAnswers(BoxAnswers):
     def _fit(self) -> Fit:
         release, terms = self._release, self._release.terms
         numbers, cutoff = release.codes[:, 0], terms.cutoff or 1.0
-        fit = fitted(self._tree, numbers, release.counts, rate=terms.rate, cutoff=cutoff)
+        laws = [terms.law_at(share) for share in self._tree.shares]
+        fit = fitted(self._tree, numbers, release.counts, laws=laws, cutoff=cutoff)
         return fit.with_own(release.weights)  # what is published answers, whichever version fitted it
 
     def cell(self, selection: Selection, *, chance: float) -> Answered:

@@ -21,7 +21,7 @@ from math import floor, log, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.answers.estimation.tails import Noise, normal_reach
+from hushtable.answers.estimation.tails import SeenNoise, normal_reach
 
 Array = NDArray[np.float64]
 _GRID = 1 << 17  # points of a law
@@ -33,7 +33,7 @@ _NORMAL = 0.01  # an excess kurtosis that leaves no trace
 class BucketLaw:
     """What a bucket chosen by chance holds, with a fair sign."""
 
-    def __init__(self, counts: NDArray[np.int64], noise: Noise) -> None:
+    def __init__(self, counts: NDArray[np.int64], noise: SeenNoise) -> None:
         self.noise = noise
         self._buckets = counts.size
         sizes, number = np.unique(np.abs(counts), return_counts=True)

@@ -1,0 +1,102 @@
+r"""A law of noise: all that a room needs to know of the noise in one cell.
+
+Noise is a symmetric integer X, and no value is likelier than one that is nearer to 0. A law says what it is
+in three ways: exactly (`exact`: fractions or certified balls, from which everything is drawn), in floats
+(`floats`: what estimates, plans and error bars use) and in words (`name`, `sentence`).
+
+Promise: a law is a frozen value that can be hashed and pickled. What it costs, `loss`, is an exact number.
+Cost: none of its own; the views cost what their arithmetic does.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar, Protocol, Self
+
+from hushtable.laws.balls import Real
+from hushtable.laws.powers import Number
+
+if TYPE_CHECKING:
+    from hushtable.laws.floats import FloatView
+
+
+class ExactView(Protocol):
+    """The chances of noise X in one arithmetic, for x >= 0: fractions, or balls at the working precision."""
+
+    def mass(self, x: int, /) -> Number:
+        """Return P[X = x]."""
+
+    def tail(self, x: int, /) -> Number:
+        """Return P[X >= x]."""
+
+    def weighted_tail(self, x: int, /) -> Number:
+        """Return the sum of j P[X = j] over j >= x."""
+
+
+class NoiseLaw(ABC):
+    """Symmetric integer noise of one cell: what every law says, and what it has for nothing.
+
+    A subclass is a frozen dataclass, so that laws with equal numbers are equal. A law follows from its
+    `name`, by which files know it, and from the budget that `calibrated` is given: a file says no more of it.
+    """
+
+    name: ClassVar[str]
+
+    @classmethod
+    @abstractmethod
+    def calibrated(
+        cls,
+        *,
+        epsilon: Fraction,
+        l1: Fraction,
+        l2_squared: Fraction | None = None,
+        per_cell: Fraction | None = None,
+    ) -> Self:
+        """Return the law whose `loss` is `epsilon` for these largest changes of one unit."""
+
+    @abstractmethod
+    def loss(
+        self, *, l1: Fraction, l2_squared: Fraction | None = None, per_cell: Fraction | None = None
+    ) -> Fraction:
+        """Return the epsilon of pure differential privacy that this noise gives.
+
+        `l1` is the change of all cells together that one unit can make, `l2_squared` the sum of its squares,
+        and `per_cell` that of one cell.
+        """
+
+    @abstractmethod
+    def exact(self) -> ExactView:
+        """Return the chances as balls, at the working precision of the caller."""
+
+    @property
+    @abstractmethod
+    def sentence(self) -> str:
+        """What the noise is, for people: it begins without a capital, and goes on with its deviation."""
+
+    def checked(self) -> Self:
+        """Return the law, or raise `BadNumber` where its noise cannot be drawn or would hide nothing."""
+        return self
+
+    @property
+    def floats(self) -> FloatView:
+        """The law in floats: found from its own masses, unless it knows better."""
+        from hushtable.laws.numeric import numeric_view
+
+        return numeric_view(self)
+
+
+def at_law(formula: Callable[[ExactView], Number], law: NoiseLaw) -> Real:
+    """Return the real number that a formula has under a law.
+
+    >>> from hushtable.laws.balls import nearest_float
+    >>> from hushtable.laws.geometric import Geometric
+    >>> nearest_float(at_law(lambda noise: noise.tail(1), Geometric(Fraction(1))))
+    0.2689414213699951
+    """
+
+    def real(precision: int) -> Number:
+        return formula(law.exact())
+
+    return real
