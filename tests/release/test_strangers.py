@@ -288,6 +288,21 @@ def test_totals_that_no_table_has(total: str, tmp_path: Path, made: Any) -> None
         ht.open(path)
 
 
+@pytest.mark.parametrize("weight", [float("nan"), float("inf"), -float("inf")])
+def test_weights_that_no_count_has(weight: float, tmp_path: Path, made: Any) -> None:
+    for table, said in made:
+        place = table.column_names.index("weight")
+        odd = pa.array([*table["weight"].to_pylist()[1:], weight], pa.float64())
+        table = table.set_column(place, table.schema.field("weight"), odd)
+        release = ht.open(rewritten(tmp_path / "x.parquet", table, {"hushtable": json.dumps(said)}))
+
+        with pytest.raises(ht.BadRelease, match="not finite"):
+            release.to_arrow()
+        out = str(tmp_path / "x.json")
+        result = CliRunner().invoke(app, ["export", str(tmp_path / "x.parquet"), "--output", out])
+        assert (result.exit_code, "not finite" in result.output) == (1, True)
+
+
 @given(
     text=st.from_regex(r"[+-]?[0-9_.]{0,9}([eE/][+-]?[0-9_]{0,12})?\s?", fullmatch=True)
     | st.from_regex("[0-9\u0660-\u0669]{1,3}[eE][+-]?[0-9\u0660-\u0669]{1,12}", fullmatch=True)

@@ -212,7 +212,7 @@ def _file_rows(path: Path, footer: Footer, terms: Terms, *, most: int) -> pa.Tab
         for number in range(len(contents.groups)):
             for batch in parquet.iter_batches(batch_size=at_once, row_groups=[number]):
                 part = pa.Table.from_batches([batch]).slice(0, most - found)
-                parts.append(_with_texts(part, texts).cast(schema))
+                parts.append(_with_finite_weights(_with_texts(part, texts).cast(schema)))
                 found += part.num_rows
                 if found >= most:
                     break
@@ -238,6 +238,15 @@ def _with_texts(part: pa.Table, texts: dict[str, int]) -> pa.Table:
                 fact = f"its column {shown(name)} holds a text of {longest:,} bytes"
                 raise BadRelease(fact, f"The longest of its domain has {texts[name]:,}: ask who made it.")
         part = part.set_column(place, name, column.cast(column.type.value_type))
+    return part
+
+
+def _with_finite_weights(part: pa.Table) -> pa.Table:
+    """Return rows, if all their weights are numbers: no count has another, and JSON has no word for one."""
+    import pyarrow.compute as pc
+
+    if not pc.all(pc.is_finite(part.column("weight")), min_count=0).as_py():
+        raise BadRelease("its column 'weight' holds values that are not finite", _ASK)
     return part
 
 

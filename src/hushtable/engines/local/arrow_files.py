@@ -9,11 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from hushtable.engines.local.agreeing import check_agreement, likeness
-from hushtable.engines.sliced.arrow import checked_values, registered, taken_columns, types_of
-from hushtable.engines.sliced.naming import by_folded, check_distinct, folded
+from hushtable.engines.local.agreeing import check_agreement
+from hushtable.engines.sliced.arrow import (
+    checked_values,
+    clocked_type,
+    cut_to_clocks,
+    is_text,
+    registered,
+    taken_columns,
+    types_of,
+)
+from hushtable.engines.sliced.naming import check_distinct, folded
 from hushtable.engines.sliced.paths import said
-from hushtable.errors import BadData
+from hushtable.errors import BadData, shown
 
 if TYPE_CHECKING:
     import duckdb
@@ -54,15 +62,21 @@ def arrow_files(
         check_distinct(schema.names, f"{said(file)} has")
         columns[file] = types_of(taken_columns(schema, connection, names), connection)
     check_agreement(columns, names)
-    used, everywhere = set(map(folded, names)), [by_folded(each) for each in columns.values()]
+    used = set(map(folded, names))
     # Others are kept where all files have them alike, for whoever wants to know what there is.
+    kinds = {
+        name: [
+            field.type for each in schemas.values() for field in each if folded(field.name) == folded(name)
+        ]
+        for name in columns[files[0]]
+    }
     kept = [
         name
-        for name in columns[files[0]]
-        if folded(name) in used or len({each.get(folded(name)) for each in everywhere}) == 1
+        for name, found in kinds.items()
+        if folded(name) in used or (len(found) == len(schemas) and len(set(found)) == 1)
     ]
     checked = {name for name in kept if whole or folded(name) in used}
-    together = pa.schema([(name, _common(name, list(schemas.values()), connection)) for name in kept])
+    together = pa.schema([(name, _common(name, kinds[name])) for name in kept])
     schema = pa.schema([*together, *((name, pa.string()) for name in beside[files[0]])])
 
     def rows() -> Iterator[pa.RecordBatch]:
@@ -73,8 +87,9 @@ def arrow_files(
                     # DuckDB trusts what it is given: offsets that point anywhere would be followed.
                     some = batch.select([spelled[folded(name)] for name in kept]).rename_columns(kept)
                     for place, name in enumerate(kept):
-                        if name in checked:
-                            some = some.set_column(place, name, checked_values(some.column(place)))
+                        column = some.column(place)
+                        column = checked_values(column) if name in checked else column
+                        some = some.set_column(place, name, cut_to_clocks(column, column.type))
                     values = [pa.scalar(value, pa.string()) for value in beside[file].values()]
                     constant = [pa.repeat(value, some.num_rows) for value in values]
                     yield pa.record_batch([*some.cast(together).columns, *constant], schema=schema)
@@ -108,20 +123,31 @@ def _opened(file: str, columns: list[str] | None = None) -> tuple[pa.Schema, Ite
     return reader.schema, (reader.get_batch(place) for place in range(reader.num_record_batches))
 
 
-def _common(name: str, schemas: Sequence[pa.Schema], connection: duckdb.DuckDBPyConnection) -> pa.DataType:
-    """Return a type that holds all values of a column of several files as they are."""
+def _common(name: str, kinds: Sequence[pa.DataType]) -> pa.DataType:
+    """Return a type that holds all values of a column of several files as they are.
+
+    Types that DuckDB has one name for may still differ, and a cast would stop at a value that does not fit.
+    """
     import pyarrow as pa
 
-    fields = [field for schema in schemas for field in schema if folded(field.name) == folded(name)]
-    types = list(dict.fromkeys(field.type for field in fields if not pa.types.is_null(field.type)))
-    if len(types) < 2:
-        return types[0] if types else pa.null()
-    kind = likeness(types_of(pa.schema([("x", types[0])]), connection)["x"])
-    if kind == "whole numbers":
-        signed = any(pa.types.is_signed_integer(each) for each in types)
-        if signed and pa.uint64() in types:
+    is_ = pa.types
+    some = list(dict.fromkeys(clocked_type(kind) or kind for kind in kinds if not is_.is_null(kind)))
+    if len(some) < 2:
+        return some[0] if some else pa.null()
+    plain = list(dict.fromkeys(kind.value_type if is_.is_dictionary(kind) else kind for kind in some))
+    if len(plain) == 1:
+        return plain[0]
+    if all(map(is_.is_integer, plain)):
+        signed = any(map(is_.is_signed_integer, plain))
+        if signed and pa.uint64() in plain:
             return pa.decimal128(20, 0)
         return pa.int64() if signed else pa.uint64()
-    if kind == "float":
+    if all(map(is_.is_floating, plain)):
         return pa.float64()
-    return pa.large_string() if kind == "text" else types[0]
+    if all(map(is_text, plain)):
+        return pa.large_string()
+    bytes_ = (is_.is_binary, is_.is_large_binary, is_.is_binary_view, is_.is_fixed_size_binary)
+    if all(any(is_bytes(kind) for is_bytes in bytes_) for kind in plain):
+        return pa.large_binary()
+    fact = f"column {shown(name)} has several types in Arrow that are not brought together"
+    raise BadData(fact, "Write it with one type in all files.")

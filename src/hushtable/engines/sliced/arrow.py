@@ -66,14 +66,14 @@ def registered(
 
     check_distinct(rows.schema.names, "the data have")
     taken = taken_columns(rows.schema, connection, names)
-    clocked = pa.schema([field.with_type(_clocked(field.type) or field.type) for field in taken])
+    clocked = pa.schema([field.with_type(clocked_type(field.type) or field.type) for field in taken])
     used = set(map(folded, names))
-    texts = {field.name for field in taken if (whole or folded(field.name) in used) and _is_text(field.type)}
+    texts = {field.name for field in taken if (whole or folded(field.name) in used) and is_text(field.type)}
     if not clocked.equals(rows.schema, check_metadata=True) or texts:
 
         def read(batch: Any, field: pa.Field) -> Any:
             column = batch.column(field.name)
-            return _as_text(column) if field.name in texts else _cut_to_clocks(column, field.type)
+            return _as_text(column) if field.name in texts else cut_to_clocks(column, field.type)
 
         def changed(batch: Any) -> Any:
             return type(batch).from_arrays([read(batch, field) for field in taken], schema=clocked)
@@ -88,7 +88,7 @@ def registered(
 
 def checked_values(values: pa.Array) -> pa.Array:
     """Return values whose offsets point within them; of text, what is not UTF-8 is left out."""
-    if _is_text(values.type):
+    if is_text(values.type):
         return _as_text(values)
     import pyarrow as pa
 
@@ -97,7 +97,7 @@ def checked_values(values: pa.Array) -> pa.Array:
     return values
 
 
-def _is_text(kind: pa.DataType) -> bool:
+def is_text(kind: pa.DataType) -> bool:
     """Return whether a type is text, as it is or in a dictionary."""
     import pyarrow as pa
 
@@ -138,7 +138,7 @@ def taken_columns(
     import pyarrow as pa
 
     def known(fields: list[pa.Field]) -> bool:
-        if not all(_clocked(field.type) or _is_taken_as_it_is(field.type) for field in fields):
+        if not all(clocked_type(field.type) or _is_taken_as_it_is(field.type) for field in fields):
             return False
         try:
             types_of(pa.schema(fields), connection)
@@ -169,7 +169,7 @@ def _is_taken_as_it_is(kind: pa.DataType) -> bool:
 
     if isinstance(kind, pa.BaseExtensionType):
         return kind.extension_name in _EXTENSIONS
-    if pa.types.is_map(kind) or pa.types.is_union(kind) or _clocked(kind) is not None:
+    if pa.types.is_map(kind) or pa.types.is_union(kind) or clocked_type(kind) is not None:
         return False
     if pa.types.is_dictionary(kind):
         return _is_taken_as_it_is(kind.value_type)
@@ -183,7 +183,7 @@ def types_of(schema: pa.Schema, connection: duckdb.DuckDBPyConnection) -> dict[s
     """Return the names of columns and their types in DuckDB."""
     import pyarrow as pa
 
-    clocked = pa.schema([field.with_type(_clocked(field.type) or field.type) for field in schema])
+    clocked = pa.schema([field.with_type(clocked_type(field.type) or field.type) for field in schema])
     connection.register("schema_rows", clocked.empty_table())
     try:
         return {row[0]: row[1] for row in connection.sql("DESCRIBE FROM schema_rows").fetchall()}
@@ -191,7 +191,7 @@ def types_of(schema: pa.Schema, connection: duckdb.DuckDBPyConnection) -> dict[s
         connection.unregister("schema_rows")
 
 
-def _clocked(kind: pa.DataType) -> pa.DataType | None:
+def clocked_type(kind: pa.DataType) -> pa.DataType | None:
     """Return the type in which DuckDB takes times as they are, for those that it would convert itself.
 
     It converts times with a zone, and durations, to microseconds; of dates in milliseconds, it keeps the day.
@@ -205,12 +205,12 @@ def _clocked(kind: pa.DataType) -> pa.DataType | None:
     return pa.timestamp("ms") if pa.types.is_date64(kind) else None
 
 
-def _cut_to_clocks(values: Any, kind: pa.DataType) -> Any:
-    """Return times as `_clocked` has them, those beyond the last one as the last one."""
+def cut_to_clocks(values: Any, kind: pa.DataType) -> Any:
+    """Return times as `clocked_type` has them, those beyond the last one as the last one."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    wanted = _clocked(kind)
+    wanted = clocked_type(kind)
     if wanted is None:
         return values
     if pa.types.is_date64(kind):
