@@ -242,7 +242,7 @@ def _types(schema: pa.Schema, connection: duckdb.DuckDBPyConnection) -> dict[str
     """Return the names of columns and their types in DuckDB."""
     connection.register("schema_rows", schema.empty_table())
     try:
-        return {row[0]: row[1] for row in connection.sql("DESCRIBE FROM schema_rows").fetchall()}
+        return {row[0]: row[1] for row in connection.execute("DESCRIBE FROM schema_rows").fetchall()}
     finally:
         connection.unregister("schema_rows")
 

@@ -38,11 +38,11 @@ def attach(path: Any, connection: duckdb.DuckDBPyConnection) -> tuple[str, ...]:
     of_the_file = "WHERE database_name = 'attached' AND schema_name = 'main'"
     tables = f"SELECT table_name FROM duckdb_tables() {of_the_file} ORDER BY table_name"
     views = f"SELECT view_name FROM duckdb_views() {of_the_file} AND NOT internal"
-    names = [row[0] for row in quiet(lambda: connection.sql(tables).fetchall())]
+    names = [row[0] for row in quiet(lambda: connection.execute(tables).fetchall())]
     if "ducklake_metadata" in names:
         hint = "Write the rows of a table to a file by COPY ... TO in DuckDB, and give that."
         raise BadData(f"{str(path)!r} is the catalog of a DuckLake, which says where rows are", hint)
-    for name in [*names, *(row[0] for row in quiet(lambda: connection.sql(views).fetchall()))]:
+    for name in [*names, *(row[0] for row in quiet(lambda: connection.execute(views).fetchall()))]:
         whole = f"SELECT * FROM attached.main.{name_sql(name)}"
         quiet(connection.execute, f"CREATE TEMP VIEW {name_sql(name)} AS {whole}")
     return tuple(names)
@@ -53,7 +53,7 @@ def computing_tables(connection: duckdb.DuckDBPyConnection) -> set[str]:
     sql = (
         "SELECT table_name FROM duckdb_tables() WHERE database_name = 'attached' AND sql ILIKE '%GENERATED%'"
     )
-    return {row[0] for row in quiet(lambda: connection.sql(sql).fetchall())}
+    return {row[0] for row in quiet(lambda: connection.execute(sql).fetchall())}
 
 
 def only_table(tables: tuple[str, ...], path: Any) -> str:

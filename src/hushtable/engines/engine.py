@@ -128,7 +128,7 @@ def described(sql: str, connection: duckdb.DuckDBPyConnection) -> dict[str, str]
     columns: list[Any] = []
     instead: BaseException | None = None
     try:
-        columns = connection.sql(f"DESCRIBE {sql}").fetchall()
+        columns = connection.execute(f"DESCRIBE {sql}").fetchall()
     except Exception as error:
         instead = replaced_of_query(error, sql)
     if instead is not None:

@@ -134,7 +134,7 @@ def _parquet_nodes(files: list[str], connection: duckdb.DuckDBPyConnection) -> l
     def nodes(these: list[str]) -> list[Any]:
         ordered = f"parquet_schema({files_sql(these)}) ORDER BY file_name, column_id"
         sql = f"SELECT file_name, name, num_children, duckdb_type, logical_type FROM {ordered}"
-        return quiet(lambda: connection.sql(sql).fetchall())
+        return quiet(lambda: connection.execute(sql).fetchall())
 
     try:
         return nodes(files)

@@ -6,6 +6,7 @@ import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from itertools import count
@@ -21,7 +22,7 @@ import hushtable as ht
 from hushtable.domain.measure import Measure
 from hushtable.engines import engine as engines
 from hushtable.engines import rows as opening
-from hushtable.engines import statements
+from hushtable.engines import runs, statements
 from hushtable.engines.counting import counted_rows
 from hushtable.engines.spills import spill_folder
 from hushtable.errors import HushtableError, InternalError
@@ -109,7 +110,8 @@ def _measure(world: World) -> dict[str, Any]:
 def one_instance() -> Iterator[None]:
     """Let worlds share one instance of DuckDB, each with a connection of its own: opening one takes longest.
 
-    A connection has its own views, settings and registered objects. `World.fresh` is as in real use.
+    A connection has its own views, settings and registered objects. Nor are threads started, which only serve
+    Ctrl-C and large tables. `World.fresh` is as in real use.
     """
     real, real_spills, listed = engines.connect, spill_folder, statements._functions
     known: dict[str, set[tuple[str, str]]] = {}
@@ -120,12 +122,11 @@ def one_instance() -> Iterator[None]:
             return real(memory=memory, threads=threads, folder=folder)
         try:
             connection = shared[-1].cursor()
-            connection.execute("SET enable_progress_bar = true")
+            connection.execute("SET enable_progress_bar_print = false")
         except (IndexError, duckdb.Error):  # the first, or one that a fatal error closed
             shared.append(duckdb.connect(config=_CONFIG))
             connection = shared[-1].cursor()
-            connection.execute("SET enable_progress_bar = true")
-        connection.execute("SET enable_progress_bar_print = false")
+            connection.execute("SET enable_progress_bar_print = false")
         return connection
 
     def functions(connection: Any, what: Any) -> Mapping[str, set[tuple[str, str]]]:
@@ -140,11 +141,16 @@ def one_instance() -> Iterator[None]:
         with nullcontext(Path(tempfile.gettempdir())) if not _private else real_spills() as folder:
             yield folder  # so few rows spill nothing
 
+    def pool(workers: int) -> Any:
+        return ThreadPoolExecutor(workers) if _private else _Here()
+
     try:
         with (
             patch.object(opening, "connect", connect),
             patch.object(opening, "spill_folder", spills),
             patch.object(statements, "_functions", functions),
+            patch.object(engines, "ThreadPoolExecutor", pool),
+            patch.object(runs, "ThreadPoolExecutor", pool),
         ):
             yield
     finally:
@@ -160,6 +166,24 @@ _CONFIG: dict[str, str | bool | int | float | list[str]] = {
 }
 _private: list[bool] = []  # whether the world at hand needs an instance of its own
 _numbers = count()
+
+
+class _Here:
+    """Does in this thread what a pool would do in others."""
+
+    def __enter__(self) -> _Here:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def submit(self, work: Callable[..., Any], *args: Any) -> Future[Any]:
+        result: Future[Any] = Future()
+        try:
+            result.set_result(work(*args))
+        except Exception as error:
+            result.set_exception(error)
+        return result
 
 
 class Examiner:
