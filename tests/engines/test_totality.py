@@ -10,8 +10,9 @@ import duckdb
 import pytest
 
 import hushtable as ht
+from hushtable.engines.engine import row_by_row
 from hushtable.engines.statements import CONSTANT_ARGUMENTS, ROW_LOCAL_FUNCTIONS, check_condition, check_query
-from hushtable.engines.totality import UNSHARED, total_condition, total_query
+from hushtable.engines.totality import total_condition, total_query
 from tests.harness.statistics import LONG, SEED
 
 ROWS = """
@@ -50,7 +51,7 @@ NOT_WRITTEN = ("not recognized", "ot implemented", "escape", "Cannot read a valu
 def engine() -> Iterator[duckdb.DuckDBPyConnection]:
     with duckdb.connect() as connection:
         connection.execute(f"CREATE TABLE data AS {ROWS}").fetchall()
-        connection.execute(UNSHARED).fetchall()
+        connection.execute(row_by_row(sharing=False)).fetchall()
         yield connection
 
 

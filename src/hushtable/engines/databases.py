@@ -7,7 +7,7 @@ table: a view may join or group, and would hide it.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,9 +29,12 @@ _TABLES = (
 _OF_THE_QUERY = 1  # SQLITE_ERROR: what SQLite says then is of the query's text
 
 
-def attach(path: Any, connection: duckdb.DuckDBPyConnection) -> tuple[str, ...]:
+def attach(
+    path: Any, connection: duckdb.DuckDBPyConnection, *, read: Callable[[str], str] = lambda rows: rows
+) -> tuple[str, ...]:
     """Attach a DuckDB file, name its tables and views as it does, and return the names of its tables.
 
+    `read` returns the SQL by which the rows of some SQL are read.
     The file's schema itself is not searched for names: its macros could take the place of functions.
     """
     quiet(connection.execute, f"ATTACH {text_sql(str(path))} AS attached (READ_ONLY)")
@@ -43,7 +46,7 @@ def attach(path: Any, connection: duckdb.DuckDBPyConnection) -> tuple[str, ...]:
         hint = "Write the rows of a table to a file by COPY ... TO in DuckDB, and give that."
         raise BadData(f"{str(path)!r} is the catalog of a DuckLake, which says where rows are", hint)
     for name in [*names, *(row[0] for row in quiet(lambda: connection.execute(views).fetchall()))]:
-        whole = f"SELECT * FROM attached.main.{name_sql(name)}"
+        whole = read(f"SELECT * FROM attached.main.{name_sql(name)}")
         quiet(connection.execute, f"CREATE TEMP VIEW {name_sql(name)} AS {whole}")
     return tuple(names)
 

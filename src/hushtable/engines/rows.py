@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from hushtable.engines.confining import check_confined
 from hushtable.engines.databases import SQLiteFile, attach, computing_tables, only_table
 from hushtable.engines.delimited import Unread
-from hushtable.engines.engine import connect, described, interruptible, quiet
+from hushtable.engines.engine import connect, described, interruptible, quiet, row_by_row
 from hushtable.engines.files import is_duckdb, is_sqlite
 from hushtable.engines.naming import folded
 from hushtable.engines.quoting import name_sql
@@ -24,7 +24,7 @@ from hushtable.engines.reading import type_text
 from hushtable.engines.sources import TABLE, Source, open_source
 from hushtable.engines.spills import spill_folder
 from hushtable.engines.statements import check_condition, check_query, check_select
-from hushtable.engines.totality import UNSHARED, total_condition, total_query
+from hushtable.engines.totality import in_microseconds, total_condition, total_query
 from hushtable.errors import BadData, BadQuery, shown
 
 if TYPE_CHECKING:
@@ -85,8 +85,8 @@ def opened_rows(
             raise BadData(fact, "Amounts are read for nothing else: copy what you need to a plain table.")
         if amount is not None:
             check_confined(amount, readers=names, query=local, filtered=filtered, table=TABLE)
-        if local is not None or where is not None:
-            engine.execute(UNSHARED)
+        owned = local is not None or where is not None
+        engine.execute(row_by_row(sharing=not owned, filtering=query is not None and rows_are_units))
         if where is None:
             return text
         kept = described(f"SELECT (\n{where}\n) AS kept FROM (\n{text}\n) AS {TABLE}", engine)["kept"]
@@ -94,6 +94,10 @@ def opened_rows(
             hint = "Compare it with something, as in age >= 18."
             raise BadQuery(f"the row filter gives {type_text(kept)}, not true or false", hint)
         return f"SELECT * FROM (\n{text}\n) AS {TABLE} WHERE {total_condition(where)}"
+
+    def as_owned(rows: str) -> str:
+        """Return SQL for rows of which the owner's own words can read every column."""
+        return rows if query is None and where is None else in_microseconds(rows, engine)
 
     # JSON tells upper from lower case: first come the query's own spellings, but for SQL words in capitals.
     own = [word for word in words_of(query) if not word.isupper()]
@@ -123,14 +127,14 @@ def opened_rows(
             return
         source = Source("")
         if is_duckdb(data):
-            tables = attach(data, engine)
+            tables = attach(data, engine, read=as_owned)
             only = only_table(tables, data) if query is None else ""
             sql = prepared(tables, only, computing_tables(engine))
         else:
             # A query or a filter may use the row as a whole, and no names at all stand for all of them.
             whole = query is not None or where is not None or not names
             source = open_source(data, engine, names=wanted, whole=whole, memory=memory, threads=threads)
-            quiet(engine.execute, f"CREATE TEMP VIEW {TABLE} AS {source.sql}")
+            quiet(engine.execute, f"CREATE TEMP VIEW {TABLE} AS {as_owned(source.sql)}")
             sql = prepared((TABLE,), TABLE)
         columns = described(sql, engine)
         yield Rows(sql, columns, source.rereadable, engine, folder, source.named, source.unreadable)

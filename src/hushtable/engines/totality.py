@@ -3,24 +3,40 @@
 Promise: what is returned gives, for each row, what the owner's text gives there, and NULL where that fails: a
 cast that does not fit, a sum that overflows, text that is no date. A filter drops such a row, an attribute
 finds its value missing. So no row decides whether a release appears.
-It rests on TRY of DuckDB, which looks at each row of a batch that fails, and on `UNSHARED`: with common
-parts of expressions taken out and computed first, they would fail outside of TRY.
+It rests on TRY of DuckDB, which looks at each row of a batch that fails, and on `row_by_row(sharing=False)`:
+with common parts of expressions taken out and computed first, they would fail outside of TRY. Some failures
+TRY does not catch; `in_microseconds` keeps them from happening.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 from hushtable.engines.engine import described
+from hushtable.engines.quoting import name_sql
 from hushtable.engines.statements import LocalQuery
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-UNSHARED = "SET disabled_optimizers = 'common_subexpressions'"
+_LONG_STEPS = re.compile(r"\bTIMESTAMP_(S|MS)\b")
 _NEVER_FAIL = ("COLUMN_REF", "CONSTANT", "STAR")
+
+
+def in_microseconds(rows: str, connection: DuckDBPyConnection) -> str:
+    """Return SQL for the same rows with all times in microseconds; those beyond what these reach are missing.
+
+    DuckDB takes it for a fault of its own where a time in seconds or milliseconds cannot be written as text.
+    """
+    longer = [
+        f"TRY_CAST({name_sql(name)} AS {_LONG_STEPS.sub('TIMESTAMP', kind)}) AS {name_sql(name)}"
+        for name, kind in described(rows, connection).items()
+        if _LONG_STEPS.search(kind)
+    ]
+    return f"SELECT * REPLACE ({', '.join(longer)}) FROM ({rows}) AS rows" if longer else rows
 
 
 def total_condition(condition: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import tempfile
 from collections import Counter
@@ -24,6 +25,7 @@ from hushtable.engines import engine as engines
 from hushtable.engines import rows as opening
 from hushtable.engines import runs, statements
 from hushtable.engines.counting import counted_rows
+from hushtable.engines.engine import row_by_row
 from hushtable.engines.spills import spill_folder
 from hushtable.errors import HushtableError, InternalError
 from hushtable.noise import Replay
@@ -122,11 +124,11 @@ def one_instance() -> Iterator[None]:
             return real(memory=memory, threads=threads, folder=folder)
         try:
             connection = shared[-1].cursor()
-            connection.execute("SET enable_progress_bar_print = false")
+            connection.execute(row_by_row())  # of the whole instance, so the world before has changed it
         except (IndexError, duckdb.Error):  # the first, or one that a fatal error closed
             shared.append(duckdb.connect(config=_CONFIG))
             connection = shared[-1].cursor()
-            connection.execute("SET enable_progress_bar_print = false")
+            connection.execute(row_by_row())
         return connection
 
     def functions(connection: Any, what: Any) -> Mapping[str, set[tuple[str, str]]]:
@@ -224,7 +226,11 @@ class Examiner:
         random.shuffle(others)
         stated = Measure(**_measure(world)).sensitivity
         for other in others[: self.most]:
-            outcome = self._outcome(other, salt)
+            try:
+                outcome = self._outcome(other, salt)
+            except Unwritable:  # as a type that lists its values, one of which is one more than another
+                self.skipped += 1
+                continue
             self.pairs += 1
             self.counting += bool(whole.counts)
             if outcome.counts is None:
@@ -309,6 +315,11 @@ def _against_reference(world: World, counts: Counts) -> str:
     try:
         for part in world.parts:
             for row in part.rows:
+                if any(
+                    kind.family == "json" and not _is_text(raw)
+                    for kind, raw in zip(part.types, row.cells, strict=True)
+                ):
+                    continue  # half of a letter makes the line no text
                 codes = [
                     attribute.place(part.types[at].plain(row.cells[at]))
                     for attribute, at in zip(world.attributes, world.places, strict=True)
@@ -337,6 +348,15 @@ def _against_reference(world: World, counts: Counts) -> str:
     assert bound is not None
     total = sum(min(bound, rows) for rows in units.values())
     return "" if total == sum(counts.values()) else f"not so many as the slow count, {total}"
+
+
+def _is_text(raw: str) -> bool:
+    """Return whether all that some JSON says can be written in UTF-8."""
+    try:
+        json.dumps(json.loads(raw), ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _amount(world: World, types: Any, cells: Any) -> int | None:
