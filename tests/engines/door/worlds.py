@@ -423,7 +423,9 @@ class Draw:
                 measure["sum_column"] = name
                 measure["clamp"] = self.one(((0, 1), (0, 3), (-2, 5), (-4, 0), (2, 3), (0, 2**40), (-7, -1)))
         if measured != "rows" and self.chance(0.01):
-            more = self.one(({"count_column": names[0]}, {"clamp": (0, 1)}, {"sum_column": names[0]}))
+            more: dict[str, Any] = self.one(
+                ({"count_column": names[0]}, {"clamp": (0, 1)}, {"sum_column": names[0]})
+            )
             measure = more | measure
         return measure
 
