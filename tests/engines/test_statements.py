@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from hushtable.engines import statements
 from hushtable.engines.statements import check_condition, check_query, check_select
 from hushtable.errors import BadQuery
+from tests.harness import statistics
 
 CONNECTION = duckdb.connect()
 TABLES = ("People", "trips")
@@ -595,7 +596,8 @@ def test_every_name_that_has_a_value_without_a_table_is_refused() -> None:
     )
     known = {"current_time", "current_timestamp", "localtime", "localtimestamp", "current_date", "user"}
     refused = set()
-    for name in {name for (name,) in names} | known:
+    found = sorted({name for (name,) in names})
+    for name in {*(found if statistics.LONG else found[::8]), *known}:
         quoted = '"{}"'.format(name.replace('"', '""'))
         try:
             run(CONNECTION, f"EXPLAIN SELECT {quoted}")
