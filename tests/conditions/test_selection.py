@@ -264,7 +264,7 @@ def test_groups_are_not_counted_one_by_one() -> None:
     start = process_time()
     groups = selection.cells_of_groups([1, 0]).reshape(1_000, 1_000)
 
-    assert process_time() - start < 1
+    assert process_time() - start < 5
     assert groups.sum() == selection.cells
     assert groups[5, 0] == 17
     assert groups[5, 3] == 10**9

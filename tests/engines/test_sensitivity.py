@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import hushtable as ht
-from hushtable.domain.attributes import Attribute, Bins, Categories, Integers, Times
+from hushtable.domain.attributes import Attribute, Bins, Categories, Edges, Integers, Times
 from tests.engines.reference import counts_of
 
 CITIES = ht.Domain(attributes=(Attribute(name="city", values=Categories(values=("a", "A", "b"))),))
@@ -304,6 +304,108 @@ def test_no_note_on_a_column_makes_something_else_of_its_values() -> None:
         assert counts_of(ht.count(table, domain=NUMBERS)) == {(1,): 3}
         with pytest.raises(ht.BadData, match="which is not read"):
             ht.count(table, domain=NUMBERS, unit=unit)
+
+
+NAN = float("nan")
+
+
+@pytest.mark.parametrize("kind", [pa.float32(), pa.float64()], ids=str)
+@pytest.mark.parametrize(
+    "values",
+    [Integers(low=0, high=5), Bins(start=0, stop=6, step=1), Edges(edges=(0, 1, 5))],  # type: ignore[arg-type]
+    ids=lambda values: type(values).__name__,
+)
+@pytest.mark.parametrize("outside", ["drop", "clamp"])
+def test_statistics_of_a_file_decide_about_no_row(
+    kind: pa.DataType, values: Any, outside: Any, tmp_path: Path
+) -> None:
+    """Parquet's speak of the other numbers where some are NaN: one row more must not settle what NaN is."""
+    domain = ht.Domain(attributes=(Attribute(name="x", values=values, outside=outside),))
+    path = tmp_path / "rows.parquet"
+    for others in ([], [2.0], [2.0, 3.0], [-1e30, 1e30]):
+        pq.write_table(pa.table({"x": pa.array([NAN] * 20 + others, type=kind)}), path)
+        counted = len(others) if outside == "clamp" or others != [-1e30, 1e30] else 0
+        assert sum(counts_of(ht.count(path, domain=domain)).values()) == counted
+
+
+@pytest.mark.parametrize("kind", [pa.float32(), pa.float64()], ids=str)
+@pytest.mark.parametrize(
+    ("where", "kept"), [("n > 4", 20), ("isnan(n)", 20), ("NOT n <= 4", 20), ("n <> 2", 20), ("n = 2", 0)]
+)
+def test_statistics_of_a_file_let_a_filter_pass_over_no_row(
+    kind: pa.DataType, where: str, kept: int, tmp_path: Path
+) -> None:
+    """NaN is above all numbers in DuckDB, and in no statistics."""
+    path = tmp_path / "rows.parquet"
+    for others in ([], [2.0], [2.0, 3.0]):
+        table = pa.table({"x": [1] * 20 + [2] * len(others), "n": pa.array([NAN] * 20 + others, type=kind)})
+        pq.write_table(table, path)
+        for asked in ({"where": where}, {"query": f"SELECT x FROM data WHERE {where}"}):
+            assert counts_of(ht.count(path, domain=NUMBERS, **asked)).get((1,), 0) == kept  # type: ignore[arg-type]
+
+
+def test_counts_that_are_no_numbers_are_dropped_whatever_the_others_are(tmp_path: Path) -> None:
+    counts = pa.array([0.5, 100, NAN], type=pa.float32())
+    pq.write_table(pa.table({"x": [1, 2, 3], "people": counts}), tmp_path / "rows.parquet")
+
+    found = ht.count(tmp_path / "rows.parquet", domain=NUMBERS, count_column="people")
+
+    assert counts_of(found) == {(2,): 100}
+
+
+@pytest.mark.parametrize("unit", ["s", "ms"])
+@pytest.mark.parametrize("form", ["arrow", "ipc", "duckdb"])
+@pytest.mark.parametrize("nested", [False, True])
+def test_the_owner_s_words_read_a_time_beyond_all_clocks_as_missing(
+    unit: str, form: str, nested: bool, tmp_path: Path
+) -> None:
+    """DuckDB took it for a bug of its own where such a time was to be text, which TRY does not catch."""
+    times = pa.array([1_704_067_200, 9_300_000_000_000_000, -9_300_000_000_000_000], type=pa.int64())
+    column = times.cast(pa.timestamp(unit))
+    if nested:
+        column = pa.ListArray.from_arrays(pa.array([0, 1, 2, 3], type=pa.int32()), column)
+    table: Any = pa.table({"x": [1, 2, 3], "t": column})
+    data: Any = table
+    if form == "ipc":
+        data = tmp_path / "rows.arrow"
+        with pa.ipc.new_file(data, table.schema) as writer:
+            writer.write_table(table)
+    elif form == "duckdb":
+        data = tmp_path / "rows.duckdb"
+        with duckdb.connect(str(data)) as connection:
+            connection.execute('CREATE TABLE data AS SELECT * FROM "table"').fetchall()
+    text = "CAST(t AS VARCHAR)"
+
+    assert counts_of(ht.count(data, domain=NUMBERS, where=f"length({text}) > 9")) == {(1,): 1}
+    asked = f"SELECT CASE WHEN {text} LIKE '%19%' THEN 4 ELSE x END AS x FROM data"
+    assert sum(counts_of(ht.count(data, domain=NUMBERS, query=asked)).values()) == 3
+
+
+@pytest.mark.parametrize("zone", [None, "UTC"])
+@pytest.mark.parametrize("form", ["arrow", "parquet", "parquet by duckdb", "duckdb"])
+def test_a_time_in_nanoseconds_is_not_rounded_into_the_next_hour(
+    zone: str | None, form: str, tmp_path: Path
+) -> None:
+    from datetime import datetime
+
+    hour = 3600 * 10**9
+    ticks = [base * hour + more for base in (0, 1, -2) for more in (0, 400, 999, hour - 1, hour - 400)]
+    column = pa.array(ticks, type=pa.int64()).cast(pa.timestamp("ns", tz=zone))
+    table: Any = pa.table({"t": column})
+    data: Any = table
+    if form == "parquet":
+        data = tmp_path / "rows.parquet"
+        pq.write_table(table, data)
+    elif form != "arrow":
+        data = tmp_path / ("rows.duckdb" if form == "duckdb" else "rows.parquet")
+        with duckdb.connect(str(data) if form == "duckdb" else ":memory:") as connection:
+            kept = "CREATE TABLE data AS FROM" if form == "duckdb" else "COPY"
+            to = "" if form == "duckdb" else f" TO '{data}'"
+            connection.execute(f'{kept} "table"{to}').fetchall()
+    hours = Times(start=datetime(1969, 12, 31, 22), stop=datetime(1970, 1, 1, 2), every=3600, unit="second")
+    domain = ht.Domain(attributes=(Attribute(name="t", values=hours),))
+
+    assert counts_of(ht.count(data, domain=domain)) == {(0,): 5, (2,): 5, (3,): 5}
 
 
 def test_text_of_sqlite_that_is_not_unicode_is_one_bad_value(tmp_path: Path) -> None:

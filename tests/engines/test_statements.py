@@ -19,6 +19,7 @@ from hushtable.conditions.guard.functions import FUNCTIONS, SQL_IN_TEXT
 from hushtable.conditions.guard.policies import CONDITION
 from hushtable.conditions.guard.statements import check_select, read_condition, read_query
 from hushtable.errors import BadQuery
+from tests.harness import statistics
 
 CONNECTION = duckdb.connect()
 TABLES = ("People", "trips")
@@ -617,7 +618,8 @@ def test_every_name_that_has_a_value_without_a_table_is_refused() -> None:
     )
     known = {"current_time", "current_timestamp", "localtime", "localtimestamp", "current_date", "user"}
     refused = set()
-    for name in {name for (name,) in names} | known:
+    found = sorted({name for (name,) in names})
+    for name in {*(found if statistics.LONG else found[::8]), *known}:
         quoted = '"{}"'.format(name.replace('"', '""'))
         try:
             run(CONNECTION, f"EXPLAIN SELECT {quoted}")

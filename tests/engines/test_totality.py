@@ -12,7 +12,8 @@ import pytest
 import hushtable as ht
 from hushtable.conditions.guard.functions import FUNCTIONS
 from hushtable.conditions.guard.statements import read_condition, read_query
-from hushtable.conditions.guard.totality import UNSHARED, total_condition, total_query
+from hushtable.conditions.guard.totality import total_condition, total_query
+from hushtable.engines.sliced.engine import row_by_row
 from tests.harness.statistics import LONG, SEED
 
 ROWS = """
@@ -51,7 +52,7 @@ NOT_WRITTEN = ("not recognized", "ot implemented", "escape", "Cannot read a valu
 def engine() -> Iterator[duckdb.DuckDBPyConnection]:
     with duckdb.connect() as connection:
         connection.execute(f"CREATE TABLE data AS {ROWS}").fetchall()
-        connection.execute(UNSHARED).fetchall()
+        connection.execute(row_by_row(sharing=False)).fetchall()
         yield connection
 
 

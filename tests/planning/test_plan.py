@@ -157,7 +157,7 @@ def test_numbers_stay_sane(attributes: int, epsilon: Any, size: int, total_share
     started = process_time()  # others may keep the machine busy
     found = paper(domain=cells(attributes=attributes), epsilon=epsilon, size=size, total_share=total_share)
 
-    assert process_time() - started < 2  # a fifth of a second on an idle machine
+    assert process_time() - started < 5  # a fifth of a second on an idle machine
     assert found.cells_total == 10 ** (6 * attributes)
     for each in found.predictions:
         numbers = [each.rows_real, each.rows_noise, each.suppressed, each.bytes, *each.errors.values()]

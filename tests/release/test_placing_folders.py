@@ -25,6 +25,7 @@ from hushtable.release import writing
 from hushtable.release.exporting import export_release
 from hushtable.release.reading import read_head
 from hushtable.release.record import check_output
+from tests.harness import statistics
 from tests.release.examples import people, write
 
 ROOT = Path(__file__).parents[2]
@@ -559,7 +560,7 @@ def often_switching() -> Iterator[None]:
 @pytest.mark.usefixtures("often_switching")
 @pytest.mark.parametrize("overwrite", [False, True])
 def test_threads_that_write_the_same_name(overwrite: bool, tmp_path: Path) -> None:
-    for turn in range(20):
+    for turn in range(statistics.runs(5)):
         path, start = tmp_path / f"{turn}.parquet", threading.Barrier(8)
         won, lost = list[int](), list[Exception]()
         if overwrite:
@@ -648,7 +649,7 @@ for turn in count():
 def test_killed_writers_leave_a_whole_release(way: str, tmp_path: Path) -> None:
     path, unfinished, kill = tmp_path / "x.parquet", 0, 0
     folder(path)
-    while kill < 8 or not unfinished:
+    while kill < statistics.runs(3) or not unfinished:
         assert kill < 100, "no kill came while a release was written: make it larger"
         process = subprocess.Popen(
             [sys.executable, "-c", FOREVER, str(path), way],
@@ -658,7 +659,11 @@ def test_killed_writers_leave_a_whole_release(way: str, tmp_path: Path) -> None:
         )
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
-        time.sleep(0.02 + 0.013 * kill)
+        if kill % 3:
+            time.sleep(0.02 + 0.013 * kill)
+        else:  # the first one, while a release is written
+            while not any(each.name.endswith(".partial") for each in tmp_path.iterdir()):
+                assert process.poll() is None
         process.kill()
         process.communicate()
         kill += 1

@@ -3,8 +3,9 @@
 Promise: what is returned gives, for each row, what the owner's text gives there, and NULL where that fails: a
 cast that does not fit, a sum that overflows, text that is no date. A filter drops such a row, an attribute
 finds its value missing. So no row decides whether a release appears.
-It rests on TRY of DuckDB, which looks at each row of a batch that fails, and on `UNSHARED`: with common
-parts of expressions taken out and computed first, they would fail outside of TRY.
+It rests on TRY of DuckDB, which looks at each row of a batch that fails, and on the engine's connection: it
+must not take common parts of expressions out and compute them first, outside of TRY. Some failures TRY does
+not catch; the engine keeps them from happening.
 """
 
 from __future__ import annotations
@@ -19,7 +20,6 @@ from hushtable.errors import BadQuery
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-UNSHARED = "SET disabled_optimizers = 'common_subexpressions'"
 _NEVER_FAIL = ("COLUMN_REF", "CONSTANT", "STAR")
 
 

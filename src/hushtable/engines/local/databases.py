@@ -7,7 +7,7 @@ table: a view may join or group, and would hide it.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,21 +29,24 @@ _TABLES = (
 _OF_THE_QUERY = 1  # SQLITE_ERROR: what SQLite says then is of the query's text
 
 
-def attach(path: Any, connection: duckdb.DuckDBPyConnection) -> tuple[str, ...]:
+def attach(
+    path: Any, connection: duckdb.DuckDBPyConnection, *, read: Callable[[str], str] = lambda rows: rows
+) -> tuple[str, ...]:
     """Attach a DuckDB file, name its tables and views as it does, and return the names of its tables.
 
+    `read` returns the SQL by which the rows of some SQL are read.
     The file's schema itself is not searched for names: its macros could take the place of functions.
     """
     quiet(connection.execute, f"ATTACH {text_sql(str(path))} AS attached (READ_ONLY)")
     of_the_file = "WHERE database_name = 'attached' AND schema_name = 'main'"
     tables = f"SELECT table_name FROM duckdb_tables() {of_the_file} ORDER BY table_name"
     views = f"SELECT view_name FROM duckdb_views() {of_the_file} AND NOT internal"
-    names = [row[0] for row in quiet(lambda: connection.sql(tables).fetchall())]
+    names = [row[0] for row in quiet(lambda: connection.execute(tables).fetchall())]
     if "ducklake_metadata" in names:
         hint = "Write the rows of a table to a file by COPY ... TO in DuckDB, and give that."
         raise BadData(f"{str(path)!r} is the catalog of a DuckLake, which says where rows are", hint)
-    for name in [*names, *(row[0] for row in quiet(lambda: connection.sql(views).fetchall()))]:
-        whole = f"SELECT * FROM attached.main.{name_sql(name)}"
+    for name in [*names, *(row[0] for row in quiet(lambda: connection.execute(views).fetchall()))]:
+        whole = read(f"SELECT * FROM attached.main.{name_sql(name)}")
         quiet(connection.execute, f"CREATE TEMP VIEW {name_sql(name)} AS {whole}")
     return tuple(names)
 
@@ -53,7 +56,7 @@ def computing_tables(connection: duckdb.DuckDBPyConnection) -> set[str]:
     sql = (
         "SELECT table_name FROM duckdb_tables() WHERE database_name = 'attached' AND sql ILIKE '%GENERATED%'"
     )
-    return {row[0] for row in quiet(lambda: connection.sql(sql).fetchall())}
+    return {row[0] for row in quiet(lambda: connection.execute(sql).fetchall())}
 
 
 def only_table(tables: tuple[str, ...], path: Any) -> str:

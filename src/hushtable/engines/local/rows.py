@@ -47,7 +47,7 @@ def opened_rows(
                     sql = wanted.sql(engine, tables=file.tables, otherwise=only, computing=file.computing())
                 yield OpenedRows(sql, described(sql, engine), False, engine, folder)
         elif is_duckdb(data):
-            tables = attach(data, engine)
+            tables = attach(data, engine, read=lambda rows: wanted.readable(rows, engine))
             only = only_table(tables, data) if query is None else ""
             sql = wanted.sql(engine, tables=tables, otherwise=only, computing=computing_tables(engine))
             yield OpenedRows(sql, described(sql, engine), True, engine, folder)
@@ -55,7 +55,7 @@ def opened_rows(
             source = open_source(
                 data, engine, names=wanted.used, whole=wanted.whole, memory=memory, threads=threads
             )
-            quiet(engine.execute, f"CREATE TEMP VIEW {TABLE} AS {source.sql}")
+            quiet(engine.execute, f"CREATE TEMP VIEW {TABLE} AS {wanted.readable(source.sql, engine)}")
             sql = wanted.sql(engine)
             columns = described(sql, engine)
             yield OpenedRows(sql, columns, source.rereadable, engine, folder, source.named, source.unreadable)

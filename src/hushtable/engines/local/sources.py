@@ -145,7 +145,7 @@ def _parquet_nodes(files: list[str], connection: duckdb.DuckDBPyConnection) -> l
         ordered = f"parquet_schema({files_sql(these)}) ORDER BY file_name, column_id"
         kind = "concat_ws(' ', logical_type, converted_type)"
         sql = f"SELECT file_name, name, num_children, duckdb_type, {kind} FROM {ordered}"
-        return quiet(lambda: connection.sql(sql).fetchall())
+        return quiet(lambda: connection.execute(sql).fetchall())
 
     try:
         return nodes(files)

@@ -186,7 +186,7 @@ def types_of(schema: pa.Schema, connection: duckdb.DuckDBPyConnection) -> dict[s
     clocked = pa.schema([field.with_type(clocked_type(field.type) or field.type) for field in schema])
     connection.register("schema_rows", clocked.empty_table())
     try:
-        return {row[0]: row[1] for row in connection.sql("DESCRIBE FROM schema_rows").fetchall()}
+        return {row[0]: row[1] for row in connection.execute("DESCRIBE FROM schema_rows").fetchall()}
     finally:
         connection.unregister("schema_rows")
 

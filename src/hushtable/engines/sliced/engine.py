@@ -56,6 +56,18 @@ def default_memory() -> int:
     return max(LEAST_MEMORY, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2)
 
 
+def row_by_row(*, sharing: bool = True, filtering: bool = False) -> str:
+    """Return SQL that lets DuckDB plan by no other rows than the one at hand.
+
+    Statistics of a file speak of many rows, and say nothing of NaN: where a condition is settled by them, or
+    a filter passes over rows, it is other rows that decide. `filtering` lets filters be moved all the same: a
+    query that joins would take for ever without. `sharing` lets common parts of expressions be computed once.
+    """
+    off = ["statistics_propagation", "row_group_pruner"]
+    off += ["filter_pushdown"] * (not filtering) + ["common_subexpressions"] * (not sharing)
+    return f"SET disabled_optimizers = '{','.join(off)}'"
+
+
 def connect(*, memory: int, threads: int, folder: Path) -> duckdb.DuckDBPyConnection:
     """Open a connection of its own whose spills go to `folder`."""
     import duckdb
@@ -70,6 +82,7 @@ def connect(*, memory: int, threads: int, folder: Path) -> duckdb.DuckDBPyConnec
             "autoload_known_extensions": False,
         }
     )
+    connection.execute(row_by_row())
     connection.execute("SET enable_progress_bar = true")  # so that it can be asked, and stays silent
     connection.execute("SET enable_progress_bar_print = false")
     return connection
@@ -134,7 +147,7 @@ def described(sql: str, connection: duckdb.DuckDBPyConnection) -> dict[str, str]
     columns: list[Any] = []
     instead: BaseException | None = None
     try:
-        columns = connection.sql(f"DESCRIBE {sql}").fetchall()
+        columns = connection.execute(f"DESCRIBE {sql}").fetchall()
     except Exception as error:
         instead = replaced_of_query(error, sql)
     if instead is not None:

@@ -74,7 +74,7 @@ def read_sql(attribute: Attribute, column: str, sql_type: str) -> str:
     elif isinstance(values, Integers):
         sql = whole_number_sql(column, form)
     elif isinstance(values, Times):
-        sql = _wall_clock(column, form, values.timezone)
+        sql = _wall_clock(column, sql_type, values.timezone)
     else:
         sql = _number(column, form, whole_edges=whole_edges(values))
     if sql is None:
@@ -96,10 +96,10 @@ def whole_number_sql(column: str, form: Form) -> str | None:
     if form == "float":
         return (
             f"CASE WHEN isnan({column}) THEN NULL WHEN {column} >= 1e30 THEN {_FAR} WHEN {column} <= -1e30 "
-            f"THEN -{_FAR} WHEN {column} = trunc({column}) THEN CAST({column} AS HUGEINT) END"
+            f"THEN -{_FAR} WHEN {column} = trunc({column}) THEN TRY_CAST({column} AS HUGEINT) END"
         )
     if form == "decimal":
-        return f"CASE WHEN {column} = trunc({column}) THEN CAST({column} AS HUGEINT) END"
+        return f"CASE WHEN {column} = trunc({column}) THEN TRY_CAST({column} AS HUGEINT) END"
     if form in ("text", "json"):
         text = _trimmed(column, form)
         return (
@@ -166,12 +166,14 @@ def _text(column: str, form: Form) -> str | None:
     return None
 
 
-def _wall_clock(column: str, form: Form, zone: str) -> str | None:
-    """Return a column as wall-clock time of a zone."""
+def _wall_clock(column: str, sql_type: str, zone: str) -> str | None:
+    """Return a column as wall-clock time of a zone, in whole microseconds that have begun."""
+    form = form_of(sql_type)
     if form == "clock":
-        return f"TRY_CAST({column} AS TIMESTAMP)"
+        return _begun(column, "TIMESTAMP", finer="TIMESTAMP_NS", sql_type=sql_type)
     if form == "instant":
-        return f"TRY_CAST(TRY(timezone({text_sql(zone)}, {column})) AS TIMESTAMP)"
+        instant = _begun(column, "TIMESTAMPTZ", finer="TIMESTAMPTZ_NS", sql_type=sql_type)
+        return f"TRY_CAST(TRY(timezone({text_sql(zone)}, {instant})) AS TIMESTAMP)"
     if form in ("text", "json"):
         text = _trimmed(column, form)
         return (
@@ -181,6 +183,15 @@ def _wall_clock(column: str, form: Form, zone: str) -> str | None:
             f"ELSE TRY_CAST({text} AS TIMESTAMP) END"
         )
     return None
+
+
+def _begun(column: str, wanted: str, *, finer: str, sql_type: str) -> str:
+    """Return times in microseconds; DuckDB rounds finer ones to the nearest, so some to the next."""
+    nearest = f"TRY_CAST({column} AS {wanted})"
+    if sql_type != finer:
+        return nearest
+    later = f"TRY_CAST({nearest} AS {finer}) > {column}"
+    return f"CASE WHEN {later} THEN {nearest} - INTERVAL 1 MICROSECOND ELSE {nearest} END"
 
 
 def _trimmed(column: str, form: Form) -> str:

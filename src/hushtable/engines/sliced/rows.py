@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hushtable.conditions.guard.statements import check_select, read_condition, read_query
-from hushtable.conditions.guard.totality import UNSHARED, total_condition, total_query
+from hushtable.conditions.guard.totality import total_condition, total_query
 from hushtable.engines.sliced.arrow import arrow_object
 from hushtable.engines.sliced.confining import check_confined
-from hushtable.engines.sliced.engine import connect, described, interruptible, quiet
+from hushtable.engines.sliced.engine import connect, described, interruptible, quiet, row_by_row
 from hushtable.engines.sliced.naming import folded
 from hushtable.engines.sliced.quoting import name_sql
 from hushtable.engines.sliced.reading import type_text
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     import duckdb
 
 TABLE = "data"  # what a query calls the rows of files and of Python objects
+_LONG_STEPS = re.compile(r"\bTIMESTAMP_(S|MS)\b")
 _GIVEN = re.compile(r'\bAS\s+("[^"]+"|\w+)', re.IGNORECASE)
 
 
@@ -129,8 +130,11 @@ class Wanted:
                 hint = "Amounts are read for nothing else: copy what you need to a plain table."
                 raise BadData(f"{fact}{shown(self.amount)}", hint)
             check_confined(self.amount, readers=self.names, query=local, filtered=filtered, table=TABLE)
-        if local is not None or self.where is not None:
-            engine.execute(UNSHARED)
+        owned, prepared = (
+            local is not None or self.where is not None,
+            self.query is not None and local is None,
+        )
+        engine.execute(row_by_row(sharing=not owned, filtering=prepared))
         if self.where is None:
             return text
         kept = described(f"SELECT (\n{self.where}\n) AS kept FROM (\n{text}\n) AS {TABLE}", engine)["kept"]
@@ -138,6 +142,23 @@ class Wanted:
             hint = "Compare it with something, as in age >= 18."
             raise BadQuery(f"the row filter gives {type_text(kept)}, not true or false", hint)
         return f"SELECT * FROM (\n{text}\n) AS {TABLE} WHERE {total_condition(self.where)}"
+
+    def readable(self, rows: str, engine: duckdb.DuckDBPyConnection) -> str:
+        """Return SQL for rows of which the owner's own words can read every column."""
+        return rows if self.query is None and self.where is None else in_microseconds(rows, engine)
+
+
+def in_microseconds(rows: str, connection: duckdb.DuckDBPyConnection) -> str:
+    """Return SQL for the same rows with all times in microseconds; those beyond what these reach are missing.
+
+    DuckDB takes it for a fault of its own where a time in seconds or milliseconds cannot be written as text.
+    """
+    longer = [
+        f"TRY_CAST({name_sql(name)} AS {_LONG_STEPS.sub('TIMESTAMP', kind)}) AS {name_sql(name)}"
+        for name, kind in described(rows, connection).items()
+        if _LONG_STEPS.search(kind)
+    ]
+    return f"SELECT * REPLACE ({', '.join(longer)}) FROM ({rows}) AS rows" if longer else rows
 
 
 @contextmanager
@@ -156,7 +177,7 @@ def opened_object(data: Any, wanted: Wanted, *, memory: int, threads: int) -> It
     """Open the rows of an object with the Arrow PyCapsule interface."""
     with own_connection(memory=memory, threads=threads) as (engine, folder):
         source, rereadable = arrow_object(data, engine, wanted.used, whole=wanted.whole)
-        quiet(engine.execute, f"CREATE TEMP VIEW {TABLE} AS {source}")
+        quiet(engine.execute, f"CREATE TEMP VIEW {TABLE} AS {wanted.readable(source, engine)}")
         sql = wanted.sql(engine)
         yield OpenedRows(sql, described(sql, engine), rereadable, engine, folder)
 
