@@ -140,7 +140,7 @@ def _runs(tree: DyadicTree | HaarTree, rows: _Rows) -> list[_Run]:
     runs = []
     for depth in reversed(range(tree.levels)):
         shift = tree.widths[depth].bit_length() - 1
-        halves = isinstance(tree, HaarTree) and depth > 0
+        halves = not tree.disjoint and depth > 0
         # A split whose right half is padding does not exist: rows in it are those beyond the last split.
         end = int(np.searchsorted(rows.cells[-1], np.uint64(tree.counts[depth] << shift)))
         level = rows.part(0, end)
