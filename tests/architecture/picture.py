@@ -1,7 +1,7 @@
 """Draws the rooms and who imports whom, from the import graph: `python -m tests.architecture.picture`.
 
-Layers stand in pyproject.toml, imports in the code; nothing is placed by hand, so the picture cannot lie. An arrow is
-left out where a longer way says the same (a room that imports one which imports another).
+Layers stand in pyproject.toml, imports in the code; nothing is placed by hand, so the picture cannot lie. An
+arrow is left out where a longer way says the same (a room that imports one which imports another).
 """
 
 from __future__ import annotations
@@ -85,7 +85,8 @@ def drawn() -> str:
     for room, (x, y) in places.items():
         fill, edge = ("#fdeadb", "#c8763c") if room in PRIVATE else ("#e3eefb", "#4a78ad")
         lines.append(
-            f'<rect x="{x:g}" y="{y:g}" width="{WIDTH}" height="{HEIGHT}" rx="6" fill="{fill}" stroke="{edge}"/>'
+            f'<rect x="{x:g}" y="{y:g}" width="{WIDTH}" height="{HEIGHT}" rx="6" '
+            f'fill="{fill}" stroke="{edge}"/>'
             f'<text x="{x + WIDTH / 2:g}" y="{y + HEIGHT / 2 + 5:g}" text-anchor="middle">{room}</text>'
         )
     return "\n".join([*lines, "</svg>", ""])

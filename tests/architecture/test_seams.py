@@ -17,7 +17,7 @@ KINDS = {kind.__name__ for kind in (*STRUCTURES.values(), *METHODS.values())} | 
 
 
 def asks(code: str) -> list[str]:
-    """Each line that asks which structure, method or law something is: by isinstance, a pattern or a union."""
+    """Each line that asks which structure, method or law something is: isinstance, a pattern, a union."""
     found = []
     for node in ast.walk(ast.parse(code)):
         named: set[str] = set()

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hushtable.laws.geometric import GeometricFloats
 from hushtable.planning.moments import Outcomes, Rule
-from hushtable.planning.sums import Answer, Cells
+from hushtable.planning.sums import AlikeCells, Answer
 
 Array = NDArray[np.float64]
 HUGE = 1e9  # cells, so that a set takes next to nothing of them
@@ -47,7 +47,7 @@ def mean_size(law: Array, zero: int, size: int) -> float:
 def test_sums_of_weights_are_off_as_their_law_says(density: float, rate: float, rule: Rule) -> None:
     counts = np.array([0.0, 3, 20, 90])
     cells = HUGE * np.array([1 - density, density / 2, density / 3, density / 6])
-    table = Cells(counts, cells)
+    table = AlikeCells(counts, cells)
     law, zero = law_of_an_error(counts, cells / HUGE, rate, rule)
 
     found = table.mean_errors(Outcomes(counts, GeometricFloats(rate), rule), Answer(), [1, 10, 100])
@@ -58,7 +58,7 @@ def test_sums_of_weights_are_off_as_their_law_says(density: float, rate: float, 
 
 def test_a_large_error_is_normal_or_its_bias() -> None:
     counts, cells = np.array([0.0, 50]), np.array([9e5, 1e5])
-    table, noise = Cells(counts, cells), GeometricFloats(0.1)
+    table, noise = AlikeCells(counts, cells), GeometricFloats(0.1)
 
     noisy = table.mean_errors(Outcomes(counts, noise, Rule(everything=True)), Answer(), [10**5])
     blind = table.mean_errors(Outcomes(counts, noise, Rule(cutoff=2000)), Answer(), [10**5])
@@ -69,7 +69,7 @@ def test_a_large_error_is_normal_or_its_bias() -> None:
 
 def test_the_total_alone_leaves_what_cells_differ_by() -> None:
     counts, cells = np.array([0.0, 50]), np.array([9e5, 1e5])
-    table = Cells(counts, cells)
+    table = AlikeCells(counts, cells)
     nothing = Outcomes(counts, GeometricFloats(0.1), Rule(cutoff=10_000))
 
     found = table.mean_errors(nothing, Answer(absent=5.0, total=GeometricFloats(0.01)), [10**4, 5 * 10**5])
@@ -83,7 +83,7 @@ def test_the_total_alone_leaves_what_cells_differ_by() -> None:
 def test_sparse_sets_mostly_hold_nothing() -> None:
     # With 10^5 of 10^12 cells occupied, answering the mean is off by it, and again by what is there.
     counts, cells = np.array([0.0, 100]), np.array([1e12 - 1e5, 1e5])
-    table = Cells(counts, cells)
+    table = AlikeCells(counts, cells)
     nothing = Outcomes(counts, GeometricFloats(0.1), Rule(cutoff=10_000))
 
     found = table.mean_errors(nothing, Answer(absent=1e-5, total=GeometricFloats(10.0)), [100, 1000])

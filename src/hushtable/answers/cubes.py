@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from hushtable.answers.answerer import Answered, Answerer, GroupsAnswered
 from hushtable.answers.estimation.cells import CellAnswers, total_answer
-from hushtable.answers.estimation.law import Kind, Law
+from hushtable.answers.estimation.law import Kind, PublishedLaw
 from hushtable.answers.estimation.sums import Opened
 from hushtable.answers.estimation.tails import noise
 from hushtable.conditions.selection import Selection
@@ -55,7 +55,7 @@ class _Part:
 
     def expected(self, cells: int, corrected: bool | None) -> tuple[int, float]:
         """Return how an answer about so many cells ranks: its kind, and the logarithm of its noise."""
-        law, size = Law(self.terms), getattr(self.terms.method, "size", None)
+        law, size = PublishedLaw(self.terms), getattr(self.terms.method, "size", None)
         everyone = self.domain.cells_total
         sampled = log(everyone) - log(size) if size and size < everyone else 0.0
         return _RANKS[law.kind(corrected)], log(max(cells, 1)) + _log(law.noise.variance) + sampled

@@ -24,7 +24,7 @@ _MOST = 120  # different values in a law
 _NEVER = 1e-12  # of the chance to be occupied: what lies farther out is joined
 
 
-class Law(NamedTuple):
+class CountLaw(NamedTuple):
     """The law of a count: values above 0, each with its chance. What is left to 1 is the chance of 0."""
 
     values: Array
@@ -36,7 +36,7 @@ class Merging:
 
     def __init__(self, profile: Profile, *, cells_total: int) -> None:
         self.profile, self.cells_total = profile, cells_total
-        self._powers = [Law(profile.counts, profile.cells / cells_total)]  # sums of 2^i cells
+        self._powers = [CountLaw(profile.counts, profile.cells / cells_total)]  # sums of 2^i cells
 
     def into(self, cells_total: int) -> Profile:
         """Return the profile of fewer cells that hold the same people."""
@@ -48,7 +48,7 @@ class Merging:
             words=f"{self.profile.words}, put by chance into {cells_total:,} cells",
         )
 
-    def law(self, cells: int) -> Law:
+    def law(self, cells: int) -> CountLaw:
         """Return the law of the sum of so many cells, 1 or more."""
         found = None
         for place in range(cells.bit_length()):
@@ -61,7 +61,7 @@ class Merging:
         return found
 
 
-def _added(one: Law, two: Law) -> Law:
+def _added(one: CountLaw, two: CountLaw) -> CountLaw:
     """Return the law of the sum of two independent counts."""
     empty_one, empty_two = (max(1 - float(each.chances.sum()), 0.0) for each in (one, two))
     return _joined(
@@ -76,7 +76,7 @@ def _added(one: Law, two: Law) -> Law:
     )
 
 
-def _joined(values: Array, chances: Array) -> Law:
+def _joined(values: Array, chances: Array) -> CountLaw:
     """Return a law of few values: neighbours are joined at their mean, and so is what hardly ever happens."""
     order = np.argsort(values)
     below = np.cumsum(chances[order])
@@ -85,7 +85,7 @@ def _joined(values: Array, chances: Array) -> Law:
     bins = np.searchsorted(np.geomspace(low, high, _MOST), values)
     together, sums = (_summed(bins, each) for each in (chances, chances * values))
     some = together > 0
-    return Law(sums[some] / together[some], together[some])
+    return CountLaw(sums[some] / together[some], together[some])
 
 
 def _summed(bins: NDArray[np.intp], values: Array) -> Array:

@@ -20,7 +20,7 @@ from hushtable.laws.law import NoiseLaw
 from hushtable.methods.settings import Method
 from hushtable.planning.moments import Outcomes, Rule
 from hushtable.planning.profile import Profile
-from hushtable.planning.sums import Answer, Cells
+from hushtable.planning.sums import AlikeCells, Answer
 
 _STEPS = 120
 _CLOSE = 1e-7
@@ -79,7 +79,7 @@ class Predictor:
     def __init__(self, profile: Profile, setting: Setting) -> None:
         self.profile, self.setting = profile, setting
         empty = max(float(setting.cells_total) - profile.occupied, 0.0)
-        self.table = Cells(np.append(0.0, profile.counts), np.append(empty, profile.cells))
+        self.table = AlikeCells(np.append(0.0, profile.counts), np.append(empty, profile.cells))
         self.noise = setting.law.floats
         self.total = None if setting.total_law is None else setting.total_law.floats
 
@@ -106,7 +106,7 @@ class Predictor:
     def occupied_error(self, method: Method) -> float:
         """Return the mean size of the error of one cell that is occupied."""
         rule = self.rule_of(method)
-        occupied = Cells(self.profile.counts, self.profile.cells)
+        occupied = AlikeCells(self.profile.counts, self.profile.cells)
         outcomes = Outcomes(self.profile.counts, self.noise, rule)
         absent = self._answer(self._outcomes(rule)).absent
         return occupied.mean_errors(outcomes, Answer(absent=absent), [1])[1]
@@ -161,14 +161,14 @@ class Predictor:
         return self._sampled(rule.lowest, size, self.table)
 
     @property
-    def _empty(self) -> Cells:
+    def _empty(self) -> AlikeCells:
         """As many cells, all of them empty."""
-        return Cells(np.zeros(1), np.array([self.table.cells_total]))
+        return AlikeCells(np.zeros(1), np.array([self.table.cells_total]))
 
     def _outcomes(self, rule: Rule) -> Outcomes:
         return Outcomes(self.table.counts, self.noise, rule)
 
-    def _rows(self, rule: Rule, table: Cells) -> float:
+    def _rows(self, rule: Rule, table: AlikeCells) -> float:
         return float((table.cells * Outcomes(table.counts, self.noise, rule).published).sum())
 
     def _filtered(self, size: int) -> Rule:
@@ -187,7 +187,7 @@ class Predictor:
         share = (size - fewer) / (more - fewer)
         return Rule(cutoff=low, edge=share) if share > 0 else Rule(cutoff=high)
 
-    def _sampled(self, cutoff: int, size: int, table: Cells) -> Rule:
+    def _sampled(self, cutoff: int, size: int, table: AlikeCells) -> Rule:
         """Return the sample of so many rows, or all that reach the cutoff if those are fewer."""
         if self._rows(Rule(cutoff=cutoff), table) <= size:
             return Rule(cutoff=cutoff)

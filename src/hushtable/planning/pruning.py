@@ -27,7 +27,7 @@ import numpy as np
 
 from hushtable.laws.floats import Array, FloatView
 from hushtable.laws.law import NoiseLaw
-from hushtable.planning.merging import Law, Merging
+from hushtable.planning.merging import CountLaw, Merging
 from hushtable.planning.profile import Profile
 from hushtable.structures.addresses import LineAddresses
 from hushtable.structures.branching import BranchingTree, least_cutoff
@@ -75,8 +75,8 @@ class ProfileTree:
         # The last child of the root may be cut off by the end of the line; others have their full width.
         self.children = [-(-cells_total >> shifts[1]), *map(self.tree.width, range(1, len(shifts) - 1))]
         merging = Merging(profile, cells_total=cells_total)
-        self.laws = [Law(np.array([profile.people]), np.ones(1))]
-        self.siblings = [Law(np.zeros(1), np.ones(1))]
+        self.laws = [CountLaw(np.array([profile.people]), np.ones(1))]
+        self.siblings = [CountLaw(np.zeros(1), np.ones(1))]
         for shift, children in zip(shifts[1:], self.children, strict=True):
             self.laws.append(_with_zero(merging.law(1 << shift)))
             self.siblings.append(_with_zero(merging.law(max(children - 1, 1) << shift)))
@@ -102,10 +102,10 @@ class ProfileTree:
         return real, empty
 
 
-def _with_zero(law: Law) -> Law:
+def _with_zero(law: CountLaw) -> CountLaw:
     """Return a law with its chance of 0 as well."""
     empty = max(1 - float(law.chances.sum()), 0.0)
-    return Law(np.append(0.0, law.values), np.append(empty, law.chances))
+    return CountLaw(np.append(0.0, law.values), np.append(empty, law.chances))
 
 
 class PrunedTree:

@@ -46,7 +46,7 @@ class Answer:
     total: FloatView | None = None
 
 
-class Cells:
+class AlikeCells:
     """The cells of a table by their count: `cells[i]` of `cells_total` hold `counts[i]`."""
 
     def __init__(self, counts: Array, cells: Array) -> None:

@@ -47,7 +47,7 @@ _OTHER_FORMATS = (
 )
 
 
-class _Rows(NamedTuple):
+class _Written(NamedTuple):
     codes: NDArray[np.int64]
     counts: NDArray[np.int64]
     weights: NDArray[np.float64]
@@ -89,7 +89,7 @@ def write_release(
     if rows_in_a_file is not None and len(codes) > max(0, rows_in_a_file) * MOST_PARTS:
         raise InternalError("a release has too many parts, or parts without rows")
     _check_name(Path(path))
-    rows = _Rows(codes, counts, weights)
+    rows = _Written(codes, counts, weights)
     if rows_in_a_file is None or len(codes) <= rows_in_a_file:
         with new_file(Path(path), overwrite=overwrite, check=check_replaced, kept=kept) as file:
             return _write_file(file, terms, rows, range(len(codes)))
@@ -128,7 +128,9 @@ def rows_of_parts(terms: Terms, codes: NDArray[np.int64]) -> list[slice]:
     return [slice(start, stop) for start, stop in pairwise(edges)]
 
 
-def _write_file(file: BinaryIO, terms: Terms, rows: _Rows, own: range, part: FilePart | None = None) -> str:
+def _write_file(
+    file: BinaryIO, terms: Terms, rows: _Written, own: range, part: FilePart | None = None
+) -> str:
     """Write some of the rows as a Parquet file; return its digest."""
     import pyarrow.parquet as pq
 

@@ -44,7 +44,7 @@ def lifted(table: SparseTable, nodes: AxisSpace) -> list[Slice]:
     return _slices(_runs(axis.tree, _rows(*_in_line(table, axis.line))), nodes.nodes_total)
 
 
-class _Rows(NamedTuple):
+class _LineRows(NamedTuple):
     """Ascending cells, or the first cells of nodes. The last word of a cell is its place in a line.
 
     `gaps` says in which bits each place differs from the one before: two neighbours share a node of 2^shift
@@ -56,9 +56,9 @@ class _Rows(NamedTuple):
     gaps: NDArray[np.uint64]
     before: Sums
 
-    def part(self, start: int, stop: int) -> _Rows:
+    def part(self, start: int, stop: int) -> _LineRows:
         """Return some rows, of which the first begins a node."""
-        return _Rows(self.cells[:, start:stop], self.gaps[start:stop], self.before[start : stop + 1])
+        return _LineRows(self.cells[:, start:stop], self.gaps[start:stop], self.before[start : stop + 1])
 
     def nodes(self, shift: int) -> int:
         """Return how many nodes of 2^shift cells there are."""
@@ -75,24 +75,24 @@ class _Rows(NamedTuple):
         found[-1] = self.before[-1]
         return found
 
-    def together(self, shift: int) -> _Rows:
+    def together(self, shift: int) -> _LineRows:
         """Return one row for each node of 2^shift cells."""
         starts = self.starts(shift)
-        return _Rows(self.cells.take(starts, axis=1), self.gaps.take(starts), self.before_nodes(starts))
+        return _LineRows(self.cells.take(starts, axis=1), self.gaps.take(starts), self.before_nodes(starts))
 
-    def halved(self, shift: int) -> _Rows:
+    def halved(self, shift: int) -> _LineRows:
         """Return the rows, with those taken away that lie in the right half of a node of 2^shift cells."""
         right = (self.cells[-1] >> np.uint64(shift - 1) & np.uint64(1)).view(np.int64)
         return self._replace(before=_running(np.diff(self.before) * (1 - 2 * right)))
 
 
-def _rows(cells: Keys, sums: Sums) -> _Rows:
+def _rows(cells: Keys, sums: Sums) -> _LineRows:
     """Return ascending cells as rows."""
     gaps = np.full(sums.size, _APART)
     np.bitwise_xor(cells[-1, 1:], cells[-1, :-1], out=gaps[1:])
     for word in cells[:-1]:
         gaps[1:][word[1:] != word[:-1]] = _APART
-    return _Rows(cells, gaps, _running(sums))
+    return _LineRows(cells, gaps, _running(sums))
 
 
 def _running(sums: Sums) -> Sums:
@@ -106,7 +106,7 @@ class _Run(NamedTuple):
     offset: int
     shift: int
     halves: bool  # whether a value is the left minus the right half
-    rows: _Rows
+    rows: _LineRows
     size: int
 
     @property
@@ -135,7 +135,7 @@ class _Run(NamedTuple):
         return [self._replace(rows=part, size=part.nodes(self.shift)) for part in parts]
 
 
-def _runs(tree: DyadicTree | HaarTree, rows: _Rows) -> list[_Run]:
+def _runs(tree: DyadicTree | HaarTree, rows: _LineRows) -> list[_Run]:
     """Return the nodes of a tree, level by level from the root."""
     runs = []
     for depth in reversed(range(tree.levels)):
@@ -239,7 +239,7 @@ def _crossed_slices(table: SparseTable, nodes: AxisSpace) -> list[Slice]:
     pairs = KeySpace((first.tree.nodes_total, second.line.cells))
     codes = table.space.unpack(table.keys)
     ups, along, sums = first.line.positions(codes), second.line.positions(codes), roomy(table.counts)
-    parts: list[_Rows] = []
+    parts: list[_LineRows] = []
     for depth in reversed(range(first.tree.levels)):
         numbers = first.tree.nodes_at(np.full(ups.size, depth), ups)
         keys = pairs.pack(np.stack([numbers, along], axis=1))
@@ -265,14 +265,14 @@ def _crossed_slices(table: SparseTable, nodes: AxisSpace) -> list[Slice]:
     ]
 
 
-def _between_nodes(rows: _Rows, *, wanted: int) -> list[_Rows]:
+def _between_nodes(rows: _LineRows, *, wanted: int) -> list[_LineRows]:
     """Return rows in parts of about so many, cut where their first words change."""
     words = rows.cells[0]
     edges = np.searchsorted(words, np.unique(words[:: max(1, wanted)])).tolist()
     return [rows.part(start, stop) for start, stop in pairwise([*edges, words.size])]
 
 
-def _crossed(nodes: AxisSpace, rows: _Rows) -> Cells:
+def _crossed(nodes: AxisSpace, rows: _LineRows) -> Cells:
     """Return the nodes over rows whose first words are nodes of the first axis."""
     tree = nodes.axes[1].tree
     keys, values = [], []

@@ -29,7 +29,7 @@ from functools import cached_property
 import numpy as np
 
 from hushtable.answers.estimation import suppressed
-from hushtable.answers.estimation.law import Kind, Law
+from hushtable.answers.estimation.law import Kind, PublishedLaw
 from hushtable.answers.estimation.parts import Answers, Parts
 from hushtable.answers.estimation.sums import Array, Opened, PublishedRows, Sums
 from hushtable.answers.estimation.tails import noise
@@ -44,7 +44,7 @@ class Answering:
     """The rows and terms of a release, ready to answer."""
 
     def __init__(self, release: Opened) -> None:
-        self.law = Law(release.terms)
+        self.law = PublishedLaw(release.terms)
         self.published = PublishedRows(release)
         if release.domain.cells_total > MOST_CELLS:
             fact = "this domain has more than 10^300 cells, whose noise no answer would survive"

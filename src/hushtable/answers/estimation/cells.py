@@ -15,7 +15,7 @@ import numpy as np
 from hushtable.answers.answerer import Answered, Answerer, GroupsAnswered
 from hushtable.answers.estimation.answers import Answering
 from hushtable.answers.estimation.groups import MOST_GROUPS, all_groups, number_of_groups, published_groups
-from hushtable.answers.estimation.law import Kind, Law
+from hushtable.answers.estimation.law import Kind, PublishedLaw
 from hushtable.answers.estimation.notes import NOISY_TOTAL, about, cell_note, groups_note, note
 from hushtable.answers.estimation.parts import Answers, Parts
 from hushtable.answers.estimation.sums import Opened
@@ -76,7 +76,7 @@ class CellAnswers(Answerer):
         return GroupsAnswered(groups.codes, found, words, groups.number)
 
 
-def cell_answer(law: Law, count: int | None, *, chance: float) -> Answered:
+def cell_answer(law: PublishedLaw, count: int | None, *, chance: float) -> Answered:
     """Estimate one cell by its published count; without one, within what is known of absent cells."""
     reach = float(law.noise.reach(np.ones(1), chance)[0][0])
     if count is not None and (count or not law.biased):

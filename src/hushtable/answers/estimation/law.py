@@ -21,7 +21,7 @@ class Kind(Enum):
     CORRECTED = "corrected"
 
 
-class Law:
+class PublishedLaw:
     """The noise of a cell or node (`noise`), its part that reaches the cutoff (`beyond`), and the rules."""
 
     def __init__(self, terms: Terms) -> None:

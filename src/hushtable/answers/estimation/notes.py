@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from hushtable.answers.estimation.law import Kind, Law
+from hushtable.answers.estimation.law import Kind, PublishedLaw
 from hushtable.answers.estimation.tails import noise
 
 NOISY_TOTAL = "the noisy total; the interval holds for the true answer"
@@ -16,7 +16,7 @@ _LARGE = Fraction(1, 10)  # a share of all cells that the noisy total tells much
 _CLOSER = "; corrected=True would use the noisy total too, which is closer for so many cells"
 
 
-def note(law: Law, kind: Kind, *, share: Fraction, standard_error: float) -> str:
+def note(law: PublishedLaw, kind: Kind, *, share: Fraction, standard_error: float) -> str:
     """Return what the interval of an answer about this share of all cells promises."""
     if kind in (Kind.CALIBRATED, Kind.CORRECTED) and share == 1:
         return NOISY_TOTAL
@@ -39,7 +39,7 @@ def groups_note(promise: str, *, groups: int, together: bool, top: int | None) -
     return f"{promise}; each interval holds by itself, not all together{picked}"
 
 
-def cell_note(law: Law, *, published: bool) -> str:
+def cell_note(law: PublishedLaw, *, published: bool) -> str:
     """Return what the interval of a single cell promises."""
     promise = "the interval holds for the true count of a cell that is chosen without looking at the rows"
     if published:
@@ -49,7 +49,7 @@ def cell_note(law: Law, *, published: bool) -> str:
     return f"the cell is not published: its noisy count {_short_of(law)}; {promise}"
 
 
-def about(law: Law, kind: Kind) -> str:
+def about(law: PublishedLaw, kind: Kind) -> str:
     """Return what is left out, and what the interval then holds."""
     if kind is Kind.UNBIASED:
         return "unbiased; the interval holds for the true answer"
@@ -67,7 +67,7 @@ def about(law: Law, kind: Kind) -> str:
     )
 
 
-def _short_of(law: Law) -> str:
+def _short_of(law: PublishedLaw) -> str:
     if law.cutoff is not None:
         return f"did not reach the cutoff of {law.cutoff:,.10g}"
     return "is 0" if law.two_sided else "is not above 0"

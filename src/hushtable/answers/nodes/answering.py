@@ -15,14 +15,14 @@ import numpy as np
 
 from hushtable.answers.answerer import Answered
 from hushtable.answers.estimation.cells import cell_answer
-from hushtable.answers.estimation.law import Kind, Law
+from hushtable.answers.estimation.law import Kind, PublishedLaw
 from hushtable.answers.estimation.notes import about
 from hushtable.answers.estimation.parts import Answers
 from hushtable.answers.estimation.sums import Opened
 from hushtable.answers.nodes.boxes import BoxAnswers
 from hushtable.answers.nodes.covers import Cover, PublishedNodes, leaf
 from hushtable.answers.nodes.hidden import Hidden, hidden_alone, hidden_by_ancestors, hidden_by_sample
-from hushtable.answers.nodes.intervals import Intervals
+from hushtable.answers.nodes.intervals import NodeIntervals
 from hushtable.answers.nodes.ranges import order_of_groups, ranges_of
 from hushtable.answers.nodes.sums import NodeSums, sums_of
 from hushtable.conditions.selection import Selection
@@ -33,7 +33,7 @@ class NodeAnswers(BoxAnswers):
     """The rows of a release whose rows are nodes of a tree, ready to answer."""
 
     def __init__(self, release: Opened, nodes: AxisSpace) -> None:
-        super().__init__(Law(release.terms))
+        super().__init__(PublishedLaw(release.terms))
         self._differences, self._tree = nodes.differences, nodes.consistent_tree
         self._axes = nodes.axes
         self._codes = release.codes
@@ -63,7 +63,7 @@ class NodeAnswers(BoxAnswers):
     def _answered(self, cover: Cover, chance: float) -> Answers:
         sums = sums_of(cover, self._counts, self._law.threshold)
         hidden = self._hidden(sums, cover)
-        return Intervals(self._law, sums, hidden, self._differences, chance).answers()
+        return NodeIntervals(self._law, sums, hidden, self._differences, chance).answers()
 
     @cached_property
     def _passed(self) -> PublishedNodes:

@@ -13,7 +13,7 @@ import numpy as np
 
 from hushtable.answers.answerer import Answered, Answerer, GroupsAnswered
 from hushtable.answers.estimation.groups import group_codes
-from hushtable.answers.estimation.law import Law
+from hushtable.answers.estimation.law import PublishedLaw
 from hushtable.answers.estimation.notes import groups_note
 from hushtable.answers.estimation.parts import Answers
 from hushtable.conditions.selection import Selection
@@ -25,7 +25,7 @@ FEWER_GROUPS = "Group by fewer attributes, or take fewer of their values with `w
 class BoxAnswers(Answerer):
     """The rows of a release whose rows are nodes of a tree, ready to answer."""
 
-    def __init__(self, law: Law) -> None:
+    def __init__(self, law: PublishedLaw) -> None:
         self._law = law
 
     @property

@@ -1,4 +1,4 @@
-r"""Intervals for sums over nodes, of which some are not published.
+r"""NodeIntervals for sums over nodes, of which some are not published.
 
 The answer is the sum of f T over K nodes: T is a node's true value and f its factor, which is 1 for dyadic
 ranges. X is its noise, and V = T + X. The estimate adds f W over the published nodes, W being their weights.
@@ -51,7 +51,7 @@ from math import log, sqrt
 
 import numpy as np
 
-from hushtable.answers.estimation.law import Law
+from hushtable.answers.estimation.law import PublishedLaw
 from hushtable.answers.estimation.parts import Answers, Array, Parts
 from hushtable.answers.estimation.sampling import Sampled
 from hushtable.answers.estimation.tails import noise
@@ -69,13 +69,13 @@ class _Limit:
 
 
 @dataclass(frozen=True, slots=True)
-class Intervals:
+class NodeIntervals:
     """Groups of cells, each of which gets an estimate and an interval that fails with `chance`.
 
     `differences` says that nodes are differences of halves, not sums of cells.
     """
 
-    law: Law
+    law: PublishedLaw
     sums: NodeSums
     hidden: Hidden
     differences: bool

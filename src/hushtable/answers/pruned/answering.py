@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from hushtable.answers.answerer import Answered
 from hushtable.answers.estimation.cells import cell_answer
 from hushtable.answers.estimation.groups import group_codes
-from hushtable.answers.estimation.law import Law
+from hushtable.answers.estimation.law import PublishedLaw
 from hushtable.answers.estimation.parts import Answers
 from hushtable.answers.estimation.sums import Opened
 from hushtable.answers.estimation.tails import normal_reach
@@ -52,7 +52,7 @@ class PrunedAnswers(BoxAnswers):
     """The rows of a release whose rows are nodes of a pruned tree, ready to answer."""
 
     def __init__(self, release: Weighted, nodes: PrunedSpace) -> None:
-        super().__init__(Law(release.terms))
+        super().__init__(PublishedLaw(release.terms))
         self._release, self._tree = release, nodes.tree
 
     @cached_property

@@ -26,7 +26,7 @@ import numpy as np
 from hushtable.answers.answerer import Answered, Answerer, GroupsAnswered
 from hushtable.answers.estimation.cells import total_answer
 from hushtable.answers.estimation.groups import group_codes
-from hushtable.answers.estimation.law import Law
+from hushtable.answers.estimation.law import PublishedLaw
 from hushtable.answers.estimation.notes import groups_note
 from hushtable.answers.estimation.parts import Answers, Array, Parts
 from hushtable.answers.estimation.sums import Opened
@@ -56,7 +56,7 @@ class SketchAnswers(Answerer):
         self._terms = release.terms
         self._nodes = nodes
         self._buckets = release.counts.reshape(nodes.space.shape)
-        self._law = Law(release.terms)
+        self._law = PublishedLaw(release.terms)
         self._shared = BucketLaw(release.counts, self._law.noise)
         self._combine = _checked(combine)
 
