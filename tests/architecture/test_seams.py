@@ -28,7 +28,7 @@ def asks(code: str) -> list[str]:
         elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
             named = names(node) if len(names(node) & KINDS) > 1 else set()
         if named & KINDS:
-            found.append(f"{node.lineno}: {', '.join(sorted(named & KINDS))}")
+            found.append(f"{getattr(node, 'lineno', 0)}: {', '.join(sorted(named & KINDS))}")
     return found
 
 

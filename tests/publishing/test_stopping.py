@@ -59,7 +59,7 @@ STEPS = {
     "reading": "more = ['--query', 'SELECT range % 7 AS age FROM range(1_000_000_000_000_000)', "
     f"'--rows-are-units']; read = flow.counted_rows; "
     f"flow.counted_rows = lambda *a, **b: ({SAY}, read(*a, **b))[1]",
-    "drawing": f"flow.drawn_rows = lambda *_: ({WAIT})",
+    "drawing": f"flow.drawn_summaries = lambda *_: ({WAIT})",
     "writing": f"flow.write_release = lambda *_, **__: ({WAIT})",
     "placed": f"write = flow.write_release; flow.write_release = lambda *a, **b: (write(*a, **b), {WAIT})",
 }
@@ -170,7 +170,7 @@ def numpys_own() -> MemoryError:
 PHASES = [
     (flow, "counted_rows", False, False),
     (flow, "noisy_total", True, False),
-    (flow, "drawn_rows", True, False),
+    (flow, "drawn_summaries", True, False),
     (flow, "write_release", True, False),
     (flow, "open_release", True, True),
 ]
@@ -211,7 +211,7 @@ def test_without_a_ledger_what_was_drawn_is_named(folder: Path, monkeypatch: pyt
     for name, said in (
         ("counted_rows", NOTHING),
         (
-            "drawn_rows",
+            "drawn_summaries",
             "No ledger was charged: count epsilon = 0.5 as spent yourself, because drawing had begun. "
             "No output was written.",
         ),
@@ -230,7 +230,7 @@ def test_without_a_ledger_what_was_drawn_is_named(folder: Path, monkeypatch: pyt
 
 def test_what_a_bound_made_of_the_cost_is_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ledger = Ledger.create("persons.ledger", epsilon=9, about="x", unit="person_id", bounds={"row": 12})
-    monkeypatch.setattr(flow, "drawn_rows", raising(KeyboardInterrupt()))
+    monkeypatch.setattr(flow, "drawn_summaries", raising(KeyboardInterrupt()))
 
     with pytest.raises(ht.Stopped, match=r"epsilon = 6 was charged to .*persons.ledger' \(entry 1\)"):
         publish(ledger=ledger)
@@ -241,7 +241,7 @@ def test_a_ledger_that_is_gone_since_is_no_other_error(folder: Path, monkeypatch
         Path("people.ledger").unlink()
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(flow, "drawn_rows", gone)
+    monkeypatch.setattr(flow, "drawn_summaries", gone)
 
     with pytest.raises(ht.Stopped, match=r"epsilon = 0\.5 for each of its own unit was charged"):
         publish()
@@ -347,7 +347,7 @@ print('running', file=sys.stderr, flush=True)
     ("name", "charged"),
     [
         pytest.param("counted_rows", False, marks=pytest.mark.long),
-        ("drawn_rows", True),
+        ("drawn_summaries", True),
         pytest.param("write_release", True, marks=pytest.mark.long),
     ],
 )

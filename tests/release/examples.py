@@ -25,11 +25,12 @@ from hushtable.methods.settings import (
     Priority,
     Threshold,
 )
+from hushtable.methods.weights import weights_of
 from hushtable.release.assumed import Assumption
 from hushtable.release.bounds import most_rows
 from hushtable.release.record import Terms, write_release
 from hushtable.release.terms import Part
-from hushtable.release.writing import weights_by
+from hushtable.release.writing import rows_of_parts
 from hushtable.structures.axes import Ordered as Lifted
 from hushtable.structures.cells import Cells
 from hushtable.structures.dyadic import Dyadic
@@ -434,3 +435,14 @@ def _rooted(draw: st.DrawFn, nodes: PrunedSpace) -> set[tuple[int]]:
                 break
             found.add((prefix + tree.offsets[level],))
     return found
+
+
+def weights_by(terms: Terms, codes: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return what the format says that the weights are."""
+    if not terms.parts:
+        met = {"cutoff": terms.cutoff, "threshold": terms.threshold}
+        return terms.nodes.weights(codes, counts, law_at=terms.law_at, **met)
+    weights = np.empty(len(counts))
+    for rows, part in zip(rows_of_parts(terms, codes), terms.parts, strict=True):
+        weights[rows] = weights_of(counts[rows], part.threshold)
+    return weights

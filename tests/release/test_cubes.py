@@ -688,17 +688,6 @@ def test_codes_of_no_marginal_are_refused() -> None:
             rows_of(made, np.array(codes), one, one.astype(np.float64))
 
 
-def test_weights_of_another_marginal_are_refused(tmp_path: Path) -> None:
-    made = cube_terms(CUBES[3])
-    whole = all_cells(made)
-    whole = rows(made, whole.codes, whole.counts[::-1].copy())
-
-    with pytest.raises(ht.InternalError, match="weights"):
-        write(tmp_path / "x.parquet", made, whole._replace(weights=np.maximum(whole.counts, 40.5)))
-    with pytest.raises(ht.InternalError, match="weights"):
-        write(tmp_path / "x.parquet", made, whole._replace(weights=whole.counts.astype(np.float64)))
-
-
 @pytest.mark.parametrize(
     "order", [[*range(9)], [*range(1, 10)], [*range(10), 9], [1, 0, *range(2, 10)], [], [0] * 10]
 )

@@ -13,7 +13,6 @@ import pytest
 import hushtable as ht
 from hushtable.domain.attributes import Attribute, Integers
 from hushtable.errors import BadRelease
-from hushtable.release import writing
 from hushtable.release.coding import codes_of
 from hushtable.release.layout import rows_of
 from hushtable.structures.pruned import PrunedSpace, Tree
@@ -96,27 +95,15 @@ def test_weights_of_all_rows_add_up_to_the_total(structure: Tree, tmp_path: Path
     ids=["no root", "two parts", "no parent", "a leaf by itself", "nothing at all"],
 )
 @pytest.mark.parametrize("structure", [Tree(branching=2), Tree(branching=2, order="morton")], ids=repr)
-def test_a_tree_with_a_hole_is_refused(
-    structure: Tree, kept: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_tree_with_a_hole_is_refused(structure: Tree, kept: list[int], tmp_path: Path) -> None:
     made = tree_terms(structure)
     whole = all_nodes(made)
     codes, counts = whole.codes[kept], whole.counts[kept]
     weights = np.zeros(len(kept))
-    monkeypatch.setattr(writing, "weights_by", lambda *_: weights)
     write(tmp_path / "x.parquet", made, Rows(codes, counts, weights))
 
     with pytest.raises(BadRelease, match="a tree without its root, or without a node above another"):
         ht.open(tmp_path / "x.parquet").total()
-
-
-def test_weights_that_do_not_follow_are_not_written(tmp_path: Path) -> None:
-    made = tree_terms(Tree())
-    whole = all_nodes(made)
-
-    with pytest.raises(ht.InternalError, match="weights of a release do not follow"):
-        write(tmp_path / "x.parquet", made, whole._replace(weights=whole.counts.astype(np.float64)))
-    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("structure", PRUNED, ids=repr)

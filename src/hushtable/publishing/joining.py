@@ -31,7 +31,22 @@ def rows_of(summary: Summary) -> Rows:
     return Rows(summary.codes, summary.counts, summary.weights)
 
 
-def joined(terms: Terms, parts: Sequence[Part], drawn: Sequence[Summary]) -> tuple[Terms, Rows]:
+def finished(terms: Terms, total: int | None, drawn: Sequence[Summary]) -> tuple[Terms, Rows]:
+    """Return what was drawn as rows, and the terms with what it met."""
+    if not terms.parts:
+        (summary,) = drawn
+        met = replace(terms, total=total, cutoff=summary.cutoff, threshold=summary.threshold)
+        return met, rows_of(summary)
+    parts = [
+        replace(part, cutoff=each.cutoff, threshold=each.threshold)
+        for part, each in zip(terms.parts, drawn, strict=True)
+    ]
+    return joined(terms, parts, drawn, total=total)
+
+
+def joined(
+    terms: Terms, parts: Sequence[Part], drawn: Sequence[Summary], *, total: int | None
+) -> tuple[Terms, Rows]:
     """Return the summaries of all marginals of a cube as one."""
     largest = parts[largest_of(terms.nodes.marginals)]
     same = {each.name: getattr(largest, each.name) for each in fields(Part)}
@@ -40,7 +55,7 @@ def joined(terms: Terms, parts: Sequence[Part], drawn: Sequence[Summary]) -> tup
         np.concatenate([each.counts for each in drawn]),
         np.concatenate([each.weights for each in drawn]),
     )
-    return replace(terms, parts=tuple(parts), **same), rows
+    return replace(terms, total=total, parts=tuple(parts), **same), rows
 
 
 def summary_of(terms: Terms, rows: Rows) -> Summary:
@@ -56,4 +71,5 @@ def summary_of(terms: Terms, rows: Rows) -> Summary:
         threshold=terms.threshold,
         cutoff=terms.cutoff,
         nodes=None if terms.structure.name == "cells" else terms.nodes,
+        law_name=terms.law_name,
     )

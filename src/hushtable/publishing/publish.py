@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import replace
 from fractions import Fraction
 from importlib.metadata import version
 from pathlib import Path
@@ -54,7 +53,7 @@ from hushtable.publishing.choices import (
     planned_structure,
     recommended,
 )
-from hushtable.publishing.joining import Rows, joined, rows_of
+from hushtable.publishing.joining import finished
 from hushtable.publishing.judging import check_on_spark, check_plan, check_worth, recorded
 from hushtable.publishing.paying import Payment
 from hushtable.release.record import check_output, write_release
@@ -63,6 +62,7 @@ from hushtable.structures.registry import as_structure
 from hushtable.structures.structure import Structure
 from hushtable.summaries.draws import Bought, draw_of, drawn_keys
 from hushtable.summaries.flat import expected_empty
+from hushtable.summaries.summary import Summary
 from hushtable.table.progress import Progress, unheard
 
 _TOTAL_SHARE = Fraction(1, 50)
@@ -240,7 +240,7 @@ def publish_chosen(
         rule=chosen.rule,
         cutoff=None,
         threshold=None,
-        total=0 if total_epsilon else None,
+        total=None,
         version=version("hushtable"),
         plan=recorded(chosen.plan),
         keys=drawn_keys(structure, entropy),
@@ -284,8 +284,8 @@ def publish_chosen(
         # told without the numbers of cells that NumPy's own words would quote.
         of_total = terms.total_law
         total = quiet(noisy_total, counted, of_total, entropy) if of_total is not None else None
-        bought = replace(terms, total=total)
-        met, rows = quiet(drawn_rows, counted, bought, entropy, threads, progress)
+        drawn = quiet(drawn_summaries, counted, terms, entropy, threads, progress)
+        met, rows = finished(terms, total, drawn)
         tally = counted.tally
     # 5. Write the file whole, and only then say that the release is finished.
     digest = write_release(
@@ -309,10 +309,10 @@ def kept_files(data: Any, domain: Domain, ledger: Ledger | None) -> Kept:
     return inputs_of(data).and_all([*origins, *account])
 
 
-def drawn_rows(
+def drawn_summaries(
     counted: Counted, terms: Terms, entropy: BitSource, threads: int, progress: Progress
-) -> tuple[Terms, Rows]:
-    """Draw what the terms describe."""
+) -> list[Summary]:
+    """Draw what the terms describe: a summary of all nodes, or one of each marginal."""
     bought = Bought(
         terms.epsilon - terms.total_epsilon,
         Fraction(terms.sensitivity),
@@ -322,15 +322,7 @@ def drawn_rows(
         progress=progress,
     )
     methods = [part.method for part in terms.parts] or [terms.method]
-    drawn = draw_of(terms.structure)(counted, terms.nodes, methods, bought)
-    if not terms.parts:
-        (summary,) = drawn
-        return replace(terms, cutoff=summary.cutoff, threshold=summary.threshold), rows_of(summary)
-    parts = [
-        replace(part, cutoff=each.cutoff, threshold=each.threshold)
-        for part, each in zip(terms.parts, drawn, strict=True)
-    ]
-    return joined(terms, parts, drawn)
+    return draw_of(terms.structure)(counted, terms.nodes, methods, bought)
 
 
 def check_settings(terms: Terms) -> None:

@@ -59,7 +59,7 @@ def _thinned_parts(terms: Terms, rows: Rows, size: int) -> tuple[Terms, Rows]:
         parts.append(Part(**{each.name: getattr(thinned, each.name) for each in fields(Part)}))
         drawn.append(found)
     plan = terms.plan if tuple(parts) == terms.parts else None
-    return joined(replace(terms, plan=plan), parts, drawn)
+    return joined(replace(terms, plan=plan), parts, drawn, total=terms.total)
 
 
 def _without_zeros(rows: Summary) -> Summary:

@@ -32,7 +32,7 @@ from hushtable.laws.registry import DEFAULT_LAW, law_named
 from hushtable.methods.settings import METHODS, Method
 from hushtable.release.assumed import Assumption
 from hushtable.release.json import NotJSON, pack, read_json, unpack
-from hushtable.release.terms import Part, Terms
+from hushtable.release.terms import TOTAL_ALONE, Part, Terms
 from hushtable.structures.registry import STRUCTURES
 from hushtable.structures.structure import Structure
 
@@ -133,6 +133,9 @@ def _terms(said: Said) -> Terms:
     if document["format"] != _format_of(structure, said.part, law_name):
         _refuse(f"its format is {document['format']}, which does not fit its structure")
     total = _get(document, "total", str | None)
+    spent = as_fraction(_get(document, "total_epsilon", str), name="total_epsilon")
+    if total is None and spent:
+        raise BadRelease(TOTAL_ALONE, "Give both or neither.")
     return Terms(
         domain=domain,
         measure=_measure(_object(_get(document, "measure"), "its measure")),
@@ -140,7 +143,7 @@ def _terms(said: Said) -> Terms:
         where=_sql(document, "where"),
         query=_sql(document, "query"),
         epsilon=as_fraction(_get(document, "epsilon", str), name="epsilon"),
-        total_epsilon=as_fraction(_get(document, "total_epsilon", str), name="total_epsilon"),
+        total_epsilon=spent,
         sensitivity=_whole(_get(document, "sensitivity", str), "sensitivity"),
         structure=structure,
         method=_method(_object(_get(document, "summary"), "its summary")),

@@ -48,6 +48,7 @@ _KINDS: dict[str, tuple[object, str]] = {
     "law_name": (str, "text"),
 }
 
+TOTAL_ALONE = "its noisy total does not fit what was spent on it"
 _LONGEST = 8192  # bits of a number: what Python is willing to write and read as text
 
 
@@ -65,12 +66,12 @@ class Part:
 class Terms:
     """What a release says about itself. Public.
 
-    `epsilon` is all that was spent; `total_epsilon` is the part of it that bought `total`, the noisy total
-    (0 and None: none was bought). `rule` names an automatic choice of settings, and `plan` is what a plan
-    that chose or judged them assumed. `cutoff` and `threshold` are those that the published rows met, None
-    where there is none. `keys` are those of a sketch's hashing. Of a data cube, `parts` say these things for
-    each marginal, and `method`, `rule`, `cutoff` and `threshold` are those of its largest one. `law_name` is
-    that of the law of all noise.
+    `epsilon` is all that was spent; `total_epsilon` is the part of it that buys `total`, the noisy total (0:
+    none is bought; until it is drawn, the total is None). `rule` names an automatic choice of settings, and
+    `plan` is what a plan that chose or judged them assumed. `cutoff` and `threshold` are those that the
+    published rows met, None where there is none. `keys` are those of a sketch's hashing. Of a data cube,
+    `parts` say these things for each marginal, and `method`, `rule`, `cutoff` and `threshold` are those of its
+    largest one. `law_name` is the name of the law of the noise.
     """
 
     domain: Domain
@@ -109,8 +110,8 @@ class Terms:
                 f"it spends {as_text(self.total_epsilon)} of epsilon = {as_text(self.epsilon)} on the total"
             )
             raise BadRelease(fact, "The total's part must be 0 or more, and less than all.")
-        if (self.total is None) != (self.total_epsilon == 0):
-            raise BadRelease("its noisy total does not fit what was spent on it", "Give both or neither.")
+        if self.total is not None and not self.total_epsilon:
+            raise BadRelease(TOTAL_ALONE, "Give both or neither.")
         try:
             self.structure.check_method(self.method, self.measure)
             if self.keys and not self.structure.key_words:
@@ -119,7 +120,7 @@ class Terms:
             most = self.measure.sensitivity * self.nodes.per_cell
         except BadChoice as error:
             raise BadRelease(f"its structure does not fit: {error.fact}", error.hint) from None
-        if self.total is not None and not self.structure.takes_total:
+        if self.total_epsilon and not self.structure.takes_total:
             fact = "it has a noisy total beside its structure"
             raise BadRelease(fact, "The root of a structure is its total; buy no other.")
         if self.sensitivity != most:
@@ -237,7 +238,7 @@ class Terms:
     @property
     def total_rate(self) -> Fraction | None:
         """The rate of the noisy total's noise, if there is one."""
-        return None if self.total is None else self.total_epsilon / self.measure.sensitivity
+        return self.total_epsilon / self.measure.sensitivity if self.total_epsilon else None
 
     @property
     def guarantee(self) -> str:

@@ -25,7 +25,6 @@ from hushtable.files import placing
 from hushtable.files.apart import NOTHING, Kept
 from hushtable.files.parts import FilePart, digest_of_parts, part_name
 from hushtable.files.placing import new_file, new_folder
-from hushtable.methods.weights import weights_of
 from hushtable.release import checksum
 from hushtable.release.bounds import fewest_rows, most_rows
 from hushtable.release.footer import entries_of
@@ -82,8 +81,8 @@ def write_release(
     """
     if not (len(codes) == len(counts) == len(weights)):
         raise InternalError("codes, counts and weights of a release have different lengths")
-    if not np.array_equal(weights, weights_by(terms, codes, counts)):
-        raise InternalError("weights of a release do not follow from its counts and its terms")
+    if terms.total is None and terms.total_epsilon:
+        raise InternalError("a release was to be written before its total was drawn")
     if not fewest_rows(terms) <= len(codes) <= most_rows(terms):
         raise InternalError("a release has more or fewer rows than its terms allow")
     if rows_in_a_file is not None and len(codes) > max(0, rows_in_a_file) * MOST_PARTS:
@@ -109,17 +108,6 @@ def check_output(path: str | PathLike[str], *, overwrite: bool, kept: Kept = NOT
     """Raise where a release could not be written: worth asking before anything is spent on it."""
     _check_name(Path(path))
     placing.check_output(path, overwrite=overwrite, check=check_replaced, kept=kept)
-
-
-def weights_by(terms: Terms, codes: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return what the format says that the weights are."""
-    if not terms.parts:
-        met = {"cutoff": terms.cutoff, "threshold": terms.threshold}
-        return terms.nodes.weights(codes, counts, law_at=terms.law_at, **met)
-    weights = np.empty(len(counts))
-    for rows, part in zip(rows_of_parts(terms, codes), terms.parts, strict=True):
-        weights[rows] = weights_of(counts[rows], part.threshold)
-    return weights
 
 
 def rows_of_parts(terms: Terms, codes: NDArray[np.int64]) -> list[slice]:
