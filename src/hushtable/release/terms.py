@@ -251,7 +251,7 @@ class Terms:
         if not self.rows_are_units:
             rest = f"a person {several} is protected with k times that epsilon" if several else ""
         text = f"{who} is protected with epsilon = {as_text(self.epsilon)} "
-        text += f"(pure differential privacy, adding or removing {change}){'; ' * bool(rest)}{rest}."
+        text += f"({self.law.privacy}, adding or removing {change}){'; ' * bool(rest)}{rest}."
         strict = [each.name for each in self.domain.attributes if "error" in (each.missing, each.outside)]
         if strict:
             text += " It does not cover that a release appeared at all: "

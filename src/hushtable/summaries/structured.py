@@ -18,7 +18,7 @@ import numpy as np
 from hushtable.errors import BadChoice, BadNumber, InternalError
 from hushtable.laws.acceptance import Acceptance
 from hushtable.laws.geometric import Geometric
-from hushtable.laws.law import NoiseLaw
+from hushtable.laws.law import NoiseLaw, law_to_draw
 from hushtable.methods.settings import Filter, FilterPriority, FilterThreshold, Method
 from hushtable.methods.weights import weights_of
 from hushtable.noise import BitSource
@@ -122,7 +122,7 @@ def _summarize_consistent(
     """Draw a summary of a tree in which no node is kept without its ancestors."""
     if nodes.consistent_tree is None or not isinstance(method, Filter | FilterThreshold | FilterPriority):
         raise InternalError("no filter of a consistent tree was asked for")
-    noise = law.calibrated(epsilon=epsilon, l1=sensitivity).checked()
+    noise = law_to_draw(law, epsilon=epsilon, l1=sensitivity)
     (axis,) = nodes.axes
     rule = Acceptance(cutoff=method.cutoff, two_sided=False)
     if isinstance(method, FilterThreshold):
@@ -170,7 +170,7 @@ def _summarize_pruned(
     """Draw a tree from the root down, as far as it matters."""
     if not isinstance(method, Filter):
         raise InternalError("no filter of a pruned tree was asked for")
-    laws = [law.calibrated(epsilon=epsilon * share, l1=sensitivity).checked() for share in nodes.tree.shares]
+    laws = [law_to_draw(law, epsilon=epsilon * share, l1=sensitivity) for share in nodes.tree.shares]
     check_cutoff(nodes, method, law=laws[-1])
     least = least_cutoff(nodes.tree.branching, laws[-1])
     cutoff = Acceptance(cutoff=method.cutoff).cutoff
