@@ -21,6 +21,7 @@ from hushtable.structures.cells import Cells
 from hushtable.structures.structure import Structure
 from hushtable.summaries.flat import summarize_slices
 from tests.harness.nodes import node_space, published_units
+from tests.release.examples import weights_by
 
 DOMAIN = ht.Domain(
     attributes=(
@@ -116,6 +117,18 @@ def test_every_summary_of_every_structure(structure: str, method: Method, tmp_pa
     assert release.to_arrow().equals(ht.open(tmp_path / "out.parquet").to_arrow())
     if isinstance(method, ht.Everything):
         assert len(release) == published_units(release.terms.structure, DOMAIN)[0]
+
+
+@pytest.mark.parametrize(
+    "structure",
+    [Cells(), ht.Haar(), ht.Tree(), ht.Marginals("all-1", "all-2"), ht.CountSketch(width=9)],
+    ids=repr,
+)
+def test_weights_follow_from_what_is_published(structure: Structure, tmp_path: Path) -> None:
+    settings: dict[str, Any] = {"summary": ht.Everything()} if isinstance(structure, ht.CountSketch) else {}
+    release = publish(tmp_path, structure=structure, **settings)
+
+    assert np.array_equal(release.weights, weights_by(release.terms, release.codes, release.counts))
 
 
 def test_units_multiply(tmp_path: Path) -> None:

@@ -105,7 +105,7 @@ def test_every_cell_shows_its_law(way: str, method: Method) -> None:
     shown: dict[int, list[int]] = {cell: [] for cell in range(CELLS)}
     for _ in range(rounds):
         if way == "long way":
-            rows, _ = long_way(COUNTS, CELLS, method, rate, entropy)
+            rows, _ = long_way(COUNTS, CELLS, method, Geometric(rate), entropy)
         else:
             slices = 5 if way == "five slices" else 1
             rows = rows_of(shortcut(COUNTS, CELLS, method, rate, entropy, slices=slices))
@@ -159,8 +159,9 @@ def test_the_threshold_of_a_priority_sample_has_its_law(
 )
 def test_the_slow_reference_has_the_same_law_of_thresholds(method: ht.Priority | ht.FilterPriority) -> None:
     rate, entropy = Fraction(1, 3), replay(802)
+    law = Geometric(rate)
     plain = Acceptance(cutoff=getattr(method, "cutoff", None), two_sided=method.two_sided)
-    sample = [float(long_way(COUNTS, CELLS, method, rate, entropy)[1] or 0) for _ in range(runs(200))]
+    sample = [float(long_way(COUNTS, CELLS, method, law, entropy)[1] or 0) for _ in range(runs(200))]
 
     assert curve_follows(sample, threshold_cdf(COUNTS, CELLS, method.size, plain, rate)) > ALARM
     assert fits_curve(sample, threshold_cdf(COUNTS, CELLS, method.size, plain, rate * 2)) < ALARM
@@ -258,7 +259,7 @@ def test_who_wins_a_priority_sample(way: str) -> None:
         if way == "shortcut":
             rows = rows_of(shortcut(cells, 2, ht.Priority(size=1), rate, entropy))
         else:
-            rows, _ = long_way(cells, 2, ht.Priority(size=1), rate, entropy)
+            rows, _ = long_way(cells, 2, ht.Priority(size=1), Geometric(rate), entropy)
         sample.append(next((1000 * cell + v for cell, v in rows.items()), ABSENT))
 
     assert follows(sample, from_masses(best_of_two(counts, rate))) > ALARM
@@ -277,7 +278,7 @@ def test_ties_are_broken_evenly(way: str) -> None:
         if way == "shortcut":
             rows = rows_of(shortcut({}, cells, ht.Filter(size=size), rate, entropy))
         else:
-            rows, _ = long_way({}, cells, ht.Filter(size=size), rate, entropy)
+            rows, _ = long_way({}, cells, ht.Filter(size=size), Geometric(rate), entropy)
         shown += len(rows)
         seen[list(rows)] += 1
 
@@ -303,7 +304,7 @@ def test_ties_do_not_favour_occupied_cells(way: str) -> None:
         if way == "shortcut":
             rows = rows_of(shortcut(counts, cells, ht.Filter(size=size), rate, entropy))
         else:
-            rows, _ = long_way(counts, cells, ht.Filter(size=size), rate, entropy)
+            rows, _ = long_way(counts, cells, ht.Filter(size=size), Geometric(rate), entropy)
         ties = [cell for cell, value in rows.items() if abs(value) == 1]
         shown += len(ties)
         hits += sum(cell in counts for cell in ties)

@@ -80,7 +80,7 @@ def test_every_node_shows_its_law(
         if way == "shortcut":
             rows = rows_in_line(drawn(*world, method, entropy))
         else:
-            rows, _ = long_way(values, total, method, RATE, entropy)
+            rows, _ = long_way(values, total, method, Geometric(RATE), entropy)
         assert rows.keys() <= shown.keys()
         for place, seen in shown.items():
             seen.append(rows.get(place, ABSENT))

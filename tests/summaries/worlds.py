@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 import hushtable as ht
 from hushtable.laws.acceptance import Acceptance
-from hushtable.laws.geometric import Geometric
+from hushtable.laws.law import NoiseLaw
 from hushtable.methods.settings import Method
 from hushtable.noise import BitSource
 from hushtable.summaries import laborious
@@ -25,6 +25,7 @@ from hushtable.summaries.summarize import draw_summary
 from hushtable.summaries.summary import Summary
 from tests.harness.statistics import FloatLaw, from_masses
 
+Rates = Fraction | tuple[Fraction, ...]
 ABSENT = -10_000  # stands for a cell that is not shown
 REACH = 400  # noise beyond this has no mass at the rates of these tests
 
@@ -61,10 +62,10 @@ def rows_of(summary: Summary) -> dict[int, int]:
 
 
 def long_way(
-    counts: dict[int, int], cells_total: int, method: Method, rate: Fraction, entropy: BitSource
+    counts: dict[int, int], cells_total: int, method: Method, law: NoiseLaw, entropy: BitSource
 ) -> tuple[dict[int, int], float | None]:
     """The rows and the threshold of a summary, by the slow reference."""
-    noisy = laborious.noisy_table(counts, cells_total, Geometric(rate), entropy)
+    noisy = laborious.noisy_table(counts, cells_total, law, entropy)
     match method:
         case ht.Everything(nonnegative=nonnegative):
             return {cell: max(value, 0) if nonnegative else value for cell, value in noisy.items()}, None
@@ -77,15 +78,16 @@ def long_way(
             )
             return rows, float(tau)
         case _:
-            rule = acceptance_of(method, cells_total=cells_total, law=Geometric(rate))
+            rule = acceptance_of(method, cells_total=cells_total, law=law)
             return laborious.accepted_cells(noisy, rule, entropy), float(rule.threshold or 0)
 
 
 @cache
-def noise_masses(rate: Fraction) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def noise_masses(rates: Rates) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Geometric noise at a rate; at several, each with the same chance."""
     values = np.arange(-REACH, REACH + 1)
-    a = np.exp(-float(rate))
-    return values, (1 - a) / (1 + a) * a ** np.abs(values)
+    a = np.exp(-np.array(rates, dtype=np.float64).reshape(-1, 1))
+    return values, ((1 - a) / (1 + a) * a ** np.abs(values)).mean(axis=0)
 
 
 def coins_at_most(chances: list[float], size: int, *, others: int, chance: float) -> float:
@@ -101,7 +103,7 @@ def coins_at_most(chances: list[float], size: int, *, others: int, chance: float
 
 
 def chance_above(
-    count: int, rate: Fraction, chance: Callable[[NDArray[np.int64]], NDArray[np.float64]]
+    count: int, rate: Rates, chance: Callable[[NDArray[np.int64]], NDArray[np.float64]]
 ) -> float:
     """The chance that a cell with this true count passes."""
     values, masses = noise_masses(rate)
@@ -109,7 +111,7 @@ def chance_above(
 
 
 def threshold_cdf(
-    counts: dict[int, int], cells_total: int, size: int, rule: Acceptance, rate: Fraction
+    counts: dict[int, int], cells_total: int, size: int, rule: Acceptance, rate: Rates
 ) -> Callable[[float], float]:
     """The law of the threshold of a priority sample of the cells that the plain rule accepts."""
 
@@ -127,7 +129,7 @@ def threshold_cdf(
 
 
 def cut_cdf(
-    counts: dict[int, int], cells_total: int, size: int, two_sided: bool, rate: Fraction
+    counts: dict[int, int], cells_total: int, size: int, two_sided: bool, rate: Rates
 ) -> Callable[[float], float]:
     """The law of the smallest of the `size` largest magnitudes; 0 where fewer are not 0."""
 
@@ -144,7 +146,7 @@ def cut_cdf(
 
 
 @cache
-def cell_law(count: int, rule: Acceptance | None, rate: Fraction) -> FloatLaw:
+def cell_law(count: int, rule: Acceptance | None, rate: Rates) -> FloatLaw:
     """What a summary shows of one cell with this count: a value, or nothing. No rule: noise only."""
     values, masses = noise_masses(rate)
     law = {ABSENT: 0.0}

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Protocol, Self
 
+from hushtable.errors import InternalError
 from hushtable.laws.balls import Real
 from hushtable.laws.powers import Number
 
@@ -43,6 +44,7 @@ class NoiseLaw(ABC):
     """
 
     name: ClassVar[str]
+    privacy: ClassVar[str] = "pure differential privacy"  # what `loss` is the epsilon of
 
     @classmethod
     @abstractmethod
@@ -60,7 +62,7 @@ class NoiseLaw(ABC):
     def loss(
         self, *, l1: Fraction, l2_squared: Fraction | None = None, per_cell: Fraction | None = None
     ) -> Fraction:
-        """Return the epsilon of pure differential privacy that this noise gives.
+        """Return the epsilon that this noise gives.
 
         `l1` is the change of all cells together that one unit can make, `l2_squared` the sum of its squares,
         and `per_cell` that of one cell.
@@ -85,6 +87,14 @@ class NoiseLaw(ABC):
         from hushtable.laws.numeric import numeric_view
 
         return numeric_view(self)
+
+
+def law_to_draw(kind: type[NoiseLaw], *, epsilon: Fraction, l1: Fraction) -> NoiseLaw:
+    """Return the law that a budget buys, if its noise can be drawn and costs no more than the budget."""
+    law = kind.calibrated(epsilon=epsilon, l1=l1).checked()
+    if law.loss(l1=l1) > epsilon:
+        raise InternalError(f"noise of the law {law.name!r} costs more than its budget")
+    return law
 
 
 def at_law(formula: Callable[[ExactView], Number], law: NoiseLaw) -> Real:

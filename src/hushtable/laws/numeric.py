@@ -161,8 +161,11 @@ class NumericView:
         # Of the bin that a start lies in, a part; and all bins after it.
         beyond = np.append(self._beyond[0], 0.0)[first + 1]
         part = np.clip((self._upper(starts, 0) - beyond) / np.maximum(self._chances[first], 1e-320), 0.0, 1.0)
-        after = np.cumsum(np.bincount(first + 1, shares, minlength=bins + 1))[:bins]
-        return np.asarray(after + np.bincount(first, shares * part, minlength=bins))
+        found = np.zeros(bins + 1)
+        np.add.at(found, first + 1, shares)
+        found = np.cumsum(found)[:bins]
+        np.add.at(found, first, shares * part)
+        return found
 
     def turned(self, times: Array, upper: Array, lower: Array) -> Complex:
         """Return the sum over bins of (1 - exp(itx)), each side of a bin with a weight of its own."""

@@ -8,7 +8,7 @@ lower bound is kept at once, and only the few between both bounds need their own
 
 Promise: values follow the law exactly, given fair bits, and are saturated at the ends of int64.
 Proof: PROOF.md beside this file.
-Cost: at most some 12,000 slots, each two ball evaluations to build; 2 to 20 ns a draw where slots are single
+Cost: at most some 8,000 slots, each a few ball evaluations to build; 2 to 20 ns a draw where slots are single
 values, and a few hundred where they are not.
 """
 
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from hushtable.laws.balls import Real, scaled_bounds
 from hushtable.laws.integers import Piece, times, weight_at
-from hushtable.laws.law import NoiseLaw
+from hushtable.laws.law import ExactView, NoiseLaw
 from hushtable.laws.magnitudes import WeightedNoise
 from hushtable.laws.powers import Number
 from hushtable.noise.entropy import BitSource, signs
@@ -31,7 +31,7 @@ from hushtable.noise.tables import CHUNK, CertifiedLaw, CertifiedTable
 from hushtable.noise.uniform import uniform_below
 
 _TAIL = Fraction(1, 1 << 32)  # left to the scalar path at an open end: too rare to cost anything
-_SLOTS = 12_000
+_SLOTS = 8_192
 _CHANCE_BITS = 62
 _LARGEST = (1 << 63) - 1
 
@@ -45,6 +45,7 @@ class TabledSampler:
     def __init__(self, law: NoiseLaw, pieces: tuple[Piece, ...] | None) -> None:
         self._law, self._signed = law, pieces is None
         self._pieces = _WHOLE if pieces is None else pieces
+        self._views: dict[int, ExactView] = {}  # by precision
         certified = self._certified()
         assert certified.lowest is not None
         last = certified.quantile(1 - _TAIL)
@@ -120,7 +121,9 @@ class TabledSampler:
         """Return P[X = at] / P[X = first] times a share."""
 
         def real(precision: int) -> Number:
-            noise = self._law.exact()
+            if precision not in self._views:
+                self._views[precision] = self._law.exact()
+            noise = self._views[precision]
             return times(noise.mass(at) / noise.mass(first), share)
 
         return real

@@ -70,8 +70,8 @@ class Terms:
     none is bought; until it is drawn, the total is None). `rule` names an automatic choice of settings, and
     `plan` is what a plan that chose or judged them assumed. `cutoff` and `threshold` are those that the
     published rows met, None where there is none. `keys` are those of a sketch's hashing. Of a data cube,
-    `parts` say these things for each marginal, and `method`, `rule`, `cutoff` and `threshold` are those of its
-    largest one. `law_name` is the name of the law of the noise.
+    `parts` say these things for each marginal, and `method`, `rule`, `cutoff` and `threshold` are those of
+    its largest one. `law_name` is the name of the law of the noise.
     """
 
     domain: Domain
@@ -248,7 +248,7 @@ class Terms:
         if not self.rows_are_units:
             rest = f"a person {several} is protected with k times that epsilon" if several else ""
         text = f"{who} is protected with epsilon = {as_text(self.epsilon)} "
-        text += f"(pure differential privacy, adding or removing {change}){'; ' * bool(rest)}{rest}."
+        text += f"({self.law.privacy}, adding or removing {change}){'; ' * bool(rest)}{rest}."
         strict = [each.name for each in self.domain.attributes if "error" in (each.missing, each.outside)]
         if strict:
             text += " It does not cover that a release appeared at all: "

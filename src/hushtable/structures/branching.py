@@ -20,17 +20,16 @@ from hushtable.structures.addresses import Addresses, Numbers
 class BranchingTree:
     """Levels of prefixes.
 
-        >>> from hushtable.laws.law import NoiseLaw
-    from hushtable.structures.addresses import LineAddresses
-        >>> from hushtable.structures.lines import Line
-        >>> tree = BranchingTree(LineAddresses(Line((40,), places=(0,))), branching=16)
-        >>> tree.shifts, tree.levels, tree.nodes_total
-        ((6, 4, 0), 3, 69)
-        >>> prefixes, real = tree.children(np.array([0]), 0)
-        >>> prefixes.tolist(), real.tolist(), tree.cells_of(prefixes, 1).tolist()
-        ([0, 1, 2, 3], [0, 1, 2], [16, 16, 8, 0])
-        >>> tree.branches(np.array([0, 2]), 1).tolist()
-        [16, 8]
+    >>> from hushtable.structures.addresses import LineAddresses
+    >>> from hushtable.structures.lines import Line
+    >>> tree = BranchingTree(LineAddresses(Line((40,), places=(0,))), branching=16)
+    >>> tree.shifts, tree.levels, tree.nodes_total
+    ((6, 4, 0), 3, 69)
+    >>> prefixes, real = tree.children(np.array([0]), 0)
+    >>> prefixes.tolist(), real.tolist(), tree.cells_of(prefixes, 1).tolist()
+    ([0, 1, 2, 3], [0, 1, 2], [16, 16, 8, 0])
+    >>> tree.branches(np.array([0, 2]), 1).tolist()
+    [16, 8]
     """
 
     def __init__(self, addresses: Addresses, *, branching: int) -> None:
@@ -93,6 +92,7 @@ def least_cutoff(branching: int, law: NoiseLaw) -> int:
     An empty node sends b P[X >= c] of its b children over a cutoff c on average. At a distance of ln(b/2) + 1
     folds, that is about 1/e.
 
+    >>> from fractions import Fraction
     >>> from hushtable.laws.geometric import Geometric
     >>> least_cutoff(16, Geometric(Fraction(1, 60)))
     185

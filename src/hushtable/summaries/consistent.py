@@ -15,7 +15,7 @@ import numpy as np
 
 from hushtable.errors import InternalError
 from hushtable.laws.acceptance import Acceptance
-from hushtable.laws.law import NoiseLaw
+from hushtable.laws.law import NoiseLaw, law_to_draw
 from hushtable.methods.settings import Method
 from hushtable.methods.tuning import threshold_for
 from hushtable.methods.weights import weights_of
@@ -43,7 +43,7 @@ def draw_consistent(
 ) -> Summary:
     """Draw a summary of a tree in which no node is kept without its ancestors."""
     check_sensitivity(table, sensitivity, per_cell=nodes.per_cell)
-    noise = law.calibrated(epsilon=epsilon, l1=sensitivity).checked()
+    noise = law_to_draw(law, epsilon=epsilon, l1=sensitivity)
     found = method.chosen_by(_Choice(table, nodes, noise, entropy))
     return Summary(
         shape=nodes.space.shape,

@@ -24,7 +24,7 @@ from hushtable.errors import InternalError, TooManyCells, TooManyRows
 from hushtable.laws.acceptance import Acceptance, Band, widens
 from hushtable.laws.balls import nearest_float
 from hushtable.laws.geometric import Geometric
-from hushtable.laws.law import NoiseLaw, at_law
+from hushtable.laws.law import NoiseLaw, at_law, law_to_draw
 from hushtable.methods.settings import LARGEST_SIZE, Method
 from hushtable.methods.tuning import cutoff_for, threshold_for
 from hushtable.methods.weights import weights_of
@@ -87,7 +87,7 @@ def summarize_slices(
     first_guess: Acceptance | None = None,
 ) -> Summary:
     """Draw a summary of a table that comes in slices, wherever they are."""
-    noise = law.calibrated(epsilon=epsilon, l1=sensitivity).checked()
+    noise = law_to_draw(law, epsilon=epsilon, l1=sensitivity)
     check_method(method, cells_total=space.cells_total, law=noise)
     found, cutoff, threshold = method.chosen_by(
         _Draw(slices, noise, entropy, cells_total=space.cells_total, first_guess=first_guess)

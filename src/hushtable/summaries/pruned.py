@@ -14,7 +14,7 @@ from math import ceil
 import numpy as np
 
 from hushtable.errors import BadNumber, InternalError
-from hushtable.laws.law import NoiseLaw
+from hushtable.laws.law import NoiseLaw, law_to_draw
 from hushtable.methods.settings import Method
 from hushtable.noise import BitSource
 from hushtable.structures.branching import least_cutoff
@@ -41,7 +41,7 @@ def draw_pruned(
     check_sensitivity(table, sensitivity, per_cell=nodes.per_cell)
 
     def law_at(share: int) -> NoiseLaw:
-        return law.calibrated(epsilon=epsilon * share, l1=sensitivity).checked()
+        return law_to_draw(law, epsilon=epsilon * share, l1=sensitivity)
 
     laws = [law_at(share) for share in nodes.tree.shares]
     check_cutoff(nodes, method, law=laws[-1])

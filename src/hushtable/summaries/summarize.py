@@ -1,7 +1,7 @@
 """From a private table to a public summary.
 
 Promise: the summary has exactly the law of adding noise to every cell and summarising afterwards, whatever
-the number of slices and threads (`flat`). Structures are loaded where one is asked for (`structured`).
+the number of slices and threads (`flat`). Structures are loaded where one is asked for (`draws`).
 """
 
 from __future__ import annotations
