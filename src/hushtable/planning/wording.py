@@ -153,6 +153,7 @@ def tree_name(prediction: Prediction) -> str:
 def options_of(method: Method) -> str:
     """Return the options of `hushtable publish` for a method.
 
+    >>> from hushtable.methods.settings import FilterPriority
     >>> options_of(FilterPriority(cutoff=57, size=1000))
     '--summary filter-priority --cutoff 57 --size 1000'
     """
