@@ -1,1 +1,1 @@
-"""Exact numbers: rationals, certified reals, and the integer laws built from them."""
+"""Laws of noise, exact and in floats; rules of acceptance; and the exact numbers they are built from."""
