@@ -371,7 +371,7 @@ def test_wrong_usage_exits_with_2(arguments: list[str], folder: Path) -> None:
         (["query", "flows.parquet", "--confidence", "1"], "confidence=1"),
         (["query", "flows.parquet", "-o", "no/out.csv"], "its folder is not there"),
         (["sql", "nowhere.parquet", "SELECT 1"], "nowhere.parquet: there is no such file"),
-        (["sql", "flows.parquet", "COPY release TO 'out.csv'"], "the query is no SELECT"),
+        (["sql", "flows.parquet", "COPY release TO 'out.csv'"], "the query is not one SELECT statement"),
         (["sql", "flows.parquet", "FROM 'flows.parquet'"], "the query reaches for more than the rows"),
         (["sql", "flows.parquet", "FROM commute"], "are the table `release`"),
         (["sql", "flows.parquet", ""], "the query is empty"),

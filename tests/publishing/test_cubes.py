@@ -20,10 +20,10 @@ from hushtable.laws.integers import TwoSidedGeometric
 from hushtable.methods.settings import Method
 from hushtable.methods.tuning import auto_cutoff
 from hushtable.methods.weights import weights_of
-from hushtable.publishing import publish as flow
 from hushtable.publishing.choices import choice_over
 from hushtable.publishing.thinning import thin
 from hushtable.release.terms import Part
+from hushtable.summaries import draws
 from hushtable.summaries.cubes import draw_marginals
 from tests.harness.statistics import ALARM, fits, follows, law_at, replay
 from tests.release.examples import METHODS, all_cells, cube_terms, rows, write
@@ -240,7 +240,7 @@ def test_what_is_drawn_is_what_the_terms_say(tmp_path: Path, monkeypatch: pytest
         seen.append(settings)
         return draw(*table, **settings)
 
-    monkeypatch.setattr(flow, "draw_marginals", watched)
+    monkeypatch.setattr(draws, "draw_marginals", watched)
     release = publish(tmp_path, epsilon="0.3", unit=ht.Unit("person", max_rows=2))
 
     (settings,) = seen
@@ -258,7 +258,7 @@ def test_the_noise_in_the_file_has_the_law_of_the_terms(
     )
     draw, entropy = draw_marginals, replay(860 + number)
     monkeypatch.setattr(
-        flow, "draw_marginals", lambda *table, **settings: draw(*table, **settings | {"entropy": entropy})
+        draws, "draw_marginals", lambda *table, **settings: draw(*table, **settings | {"entropy": entropy})
     )
     empty = pa.table({"a": pa.array([], type=pa.int64()), "b": pa.array([], type=pa.int64())})
     release = publish(

@@ -247,7 +247,7 @@ def test_an_automatic_structure_may_be_cells(tmp_path: Path) -> None:
     release = publish(tmp_path, plan=plan, structure="auto")
 
     assert plan.structure == "cells"
-    assert release.terms.nodes is None
+    assert release.terms.structure.name == "cells"
     assert release.terms.method == plan.recommended.method
 
 

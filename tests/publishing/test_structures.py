@@ -14,11 +14,11 @@ import hushtable as ht
 from hushtable.domain.attributes import Attribute, Integers
 from hushtable.domain.keys import KeySpace
 from hushtable.methods.settings import Method
-from hushtable.publishing import publish as flow
 from hushtable.publishing.thinning import thin
 from hushtable.release.exporting import export_release
 from hushtable.structures.cells import Cells
 from hushtable.structures.structure import Structure
+from hushtable.summaries import draws
 from hushtable.summaries.flat import summarize_slices
 from tests.harness.nodes import node_space, published_units
 from tests.release.examples import weights_by
@@ -205,7 +205,7 @@ def test_what_is_drawn_is_what_the_terms_say(tmp_path: Path, monkeypatch: pytest
         seen.append({"space": space, **settings})
         return summarize_slices(slices, space, method, **settings)
 
-    monkeypatch.setattr(flow, "summarize_slices", watched)
+    monkeypatch.setattr(draws, "summarize_slices", watched)
     release = publish(tmp_path, structure=ht.ProductDyadic(), epsilon="0.3")
 
     (settings,) = seen

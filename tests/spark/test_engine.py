@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from pyspark.errors import NumberFormatException
 
 import hushtable as ht
 from hushtable.domain.attributes import Attribute, Integers
@@ -52,6 +51,8 @@ def test_what_spark_says_of_a_row_is_not_repeated(spark: SparkSession, tmp_path:
         assert caught.value.__context__ is None
     assert ledger.spent == 0
     assert left_in(spills) == []
+    from pyspark.errors import NumberFormatException
+
     with pytest.raises(NumberFormatException):
         odd.collect()
     assert CANARY in OnSpark(spark).said()  # pyspark prints it there, which shows that this would be seen

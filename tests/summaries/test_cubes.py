@@ -131,7 +131,7 @@ def test_what_is_passed_on_is_what_the_shares_say(monkeypatch: pytest.MonkeyPatc
         seen.append((table.shape, method, settings["epsilon"], settings["sensitivity"]))
         return draw_summary(table, method, **settings)
 
-    monkeypatch.setattr(cubes, "draw_summary", watched)
+    monkeypatch.setattr(cubes, "summarize_table", watched)
     heard: list[float] = []
     structure = ht.Marginals(["b"], ["a"], ["a", "b"], weights=["1/3", "1/6", "1/2"])
     cube = cube_space(structure, domain_of(4, 6))

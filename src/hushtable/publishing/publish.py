@@ -56,6 +56,7 @@ from hushtable.publishing.choices import (
 from hushtable.publishing.joining import finished
 from hushtable.publishing.judging import check_on_spark, check_plan, check_worth, recorded
 from hushtable.publishing.paying import Payment
+from hushtable.release.layout import check_names
 from hushtable.release.record import check_output, write_release
 from hushtable.release.terms import Part, Terms
 from hushtable.structures.registry import as_structure
@@ -221,6 +222,8 @@ def publish_chosen(
         check_covered(structure)
     for each in (chosen, *chosen.parts):
         structure.check_method(each.method, measure)
+    if not structure.key_words:  # whose columns are no attributes
+        check_names(structure.over(domain), domain)
     engine = engine_of(data)
     if engine.distributed:
         check_on_spark(structure)

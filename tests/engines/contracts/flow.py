@@ -60,7 +60,7 @@ def test_rows_become_a_release(
     """Charged once, before anything is drawn, and finished; in the order of codes; nothing is left."""
     ledger = new_ledger(tmp_path)
     spent: list[Fraction] = []
-    for name in ("noisy_total", "summarize_slices"):
+    for name in ("noisy_total", "drawn_summaries"):
         real = getattr(flow, name)
 
         def watched(*args: Any, real: Any = real, **kwargs: Any) -> Any:
