@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +20,8 @@ from hushtable.domain.domain import Domain
 from hushtable.domain.keys import KeySpace
 from hushtable.structures.intervals import Intervals, codes_in, columns_of
 from hushtable.structures.lines import Line
-from hushtable.structures.orders import in_order, listed
-from hushtable.structures.structure import Codes, Column, NodeSpace, Structure
+from hushtable.structures.orders import in_order, listed, order_entry, ordered_places, places_of_codes
+from hushtable.structures.structure import Codes, Column, Entry, NodeSpace, Structure
 from hushtable.structures.trees import DyadicTree, HaarTree
 
 if TYPE_CHECKING:
@@ -29,9 +29,32 @@ if TYPE_CHECKING:
 
 
 class Ordered(Structure):
-    """A structure over lines of cells."""
+    """A structure over lines of cells, whose attributes stand in some order."""
 
     order: Sequence[str] | None
+
+    def __init__(self, *, order: Sequence[str] | None = None) -> None: ...
+
+    def _over(self, shape: Sequence[int], places: Sequence[int]) -> AxisSpace:
+        """Return the nodes over attributes of these sizes, in the order of their places."""
+        raise NotImplementedError
+
+    def over(self, domain: Domain, *, keys: Sequence[str] = ()) -> AxisSpace:
+        """Return the nodes over a domain."""
+        return self._over(domain.shape, ordered_places(self.order, domain))
+
+    def over_codes(self, shape: Sequence[int], *, keys: Sequence[str] = ()) -> AxisSpace:
+        """Return the nodes over attributes of these sizes."""
+        return self._over(shape, places_of_codes(self.order, shape))
+
+    def to_entries(self) -> dict[str, Any]:
+        """Return its settings for a footer."""
+        return {"order": order_entry(self.order)}
+
+    @classmethod
+    def from_entries(cls, entry: Entry) -> Self:
+        """Return it with the settings that a footer has."""
+        return cls(order=entry("order", list | None))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

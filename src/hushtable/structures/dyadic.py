@@ -9,12 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
-from hushtable.domain.domain import Domain
 from hushtable.domain.measure import Measure
 from hushtable.errors import BadChoice, shown
 from hushtable.methods.settings import Method
 from hushtable.structures.axes import Axis, AxisSpace, Ordered
-from hushtable.structures.orders import line_of, order_entry, ordered_places, places_of_codes, store_order
+from hushtable.structures.orders import line_of, order_entry, store_order
 from hushtable.structures.structure import ROWS, Entry
 from hushtable.structures.trees import DyadicTree
 
@@ -67,14 +66,6 @@ class Dyadic(Ordered):
             # It allows for all nodes that noise lifts over the cutoff, of which the check leaves few.
             fact = "on a consistent tree, a threshold that follows from a size may leave no node at all"
             raise BadChoice(fact, "Give a threshold, or take FilterPriority with that size.")
-
-    def over(self, domain: Domain, *, keys: Sequence[str] = ()) -> AxisSpace:
-        """Return the nodes over a domain."""
-        return self._over(domain.shape, ordered_places(self.order, domain))
-
-    def over_codes(self, shape: Sequence[int], *, keys: Sequence[str] = ()) -> AxisSpace:
-        """Return the nodes over attributes of these sizes."""
-        return self._over(shape, places_of_codes(self.order, shape))
 
     def _over(self, shape: Sequence[int], places: Sequence[int]) -> AxisSpace:
         line = line_of(shape, places, name=self.name)

@@ -7,15 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import ClassVar
 
-from hushtable.domain.domain import Domain
 from hushtable.domain.measure import Measure
 from hushtable.errors import BadChoice
 from hushtable.methods.settings import Method
 from hushtable.structures.axes import Axis, AxisSpace, Ordered
-from hushtable.structures.orders import line_of, order_entry, ordered_places, places_of_codes, store_order
-from hushtable.structures.structure import ROWS, Entry
+from hushtable.structures.orders import line_of, store_order
+from hushtable.structures.structure import ROWS
 from hushtable.structures.trees import HaarTree
 
 
@@ -58,23 +57,6 @@ class Haar(Ordered):
             )
             raise BadChoice(fact, "Take a two-sided summary.")
 
-    def over(self, domain: Domain, *, keys: Sequence[str] = ()) -> AxisSpace:
-        """Return the nodes over a domain."""
-        return self._over(domain.shape, ordered_places(self.order, domain))
-
-    def over_codes(self, shape: Sequence[int], *, keys: Sequence[str] = ()) -> AxisSpace:
-        """Return the nodes over attributes of these sizes."""
-        return self._over(shape, places_of_codes(self.order, shape))
-
     def _over(self, shape: Sequence[int], places: Sequence[int]) -> AxisSpace:
         line = line_of(shape, places, name=self.name)
         return AxisSpace(self, (Axis(line, HaarTree(line.cells)),), "Haar wavelets", differences=True)
-
-    def to_entries(self) -> dict[str, Any]:
-        """Return its settings for a footer."""
-        return {"order": order_entry(self.order)}
-
-    @classmethod
-    def from_entries(cls, entry: Entry) -> Self:
-        """Return it with the settings that a footer has."""
-        return cls(order=entry("order", list | None))
