@@ -18,6 +18,7 @@ import numpy as np
 from hushtable.answers.answerer import Answered, Answerer, GroupsAnswered
 from hushtable.answers.answerers import register_answerer
 from hushtable.answers.estimation.cells import CellAnswers
+from hushtable.answers.question import Question
 from hushtable.conditions.conditions import between, selected
 from hushtable.conditions.selection import Selection
 from hushtable.domain.attributes import Attribute, Integers
@@ -164,7 +165,7 @@ class PairAnswers(Answerer):
         """Refuse: no pair is a cell."""
         raise BadQuery("pairs do not tell cells apart", "Ask for two neighbours.")
 
-    def groups(self, selection: Selection, places: Sequence[int], **settings: Any) -> GroupsAnswered:
+    def groups(self, question: Question) -> GroupsAnswered:
         """Refuse, for the same reason."""
         raise BadQuery("pairs do not tell cells apart", "Ask for two neighbours.")
 

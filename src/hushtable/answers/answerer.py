@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -10,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.answers.estimation.parts import Answers
+from hushtable.answers.question import Question
 from hushtable.answers.sketched.rows import Combine
 from hushtable.conditions.selection import Selection
 from hushtable.errors import BadQuery
@@ -46,21 +46,8 @@ class Answerer(Protocol):
     def cell(self, selection: Selection, *, chance: float) -> Answered:
         """Estimate the only cell of a selection."""
 
-    def groups(
-        self,
-        selection: Selection,
-        places: Sequence[int],
-        *,
-        chance: float,
-        corrected: bool | None,
-        together: bool,
-        top: int | None,
-    ) -> GroupsAnswered:
-        """Estimate the sum for each combination of codes of the attributes at `places`.
-
-        With `together`, `chance` is that of any of the intervals failing. All groups are listed; where that
-        is too many and `top` asks for the largest only, those that may be among them.
-        """
+    def groups(self, question: Question) -> GroupsAnswered:
+        """Estimate the sum for each group."""
 
     def combined(self, combine: Combine) -> Answerer:
         """Return what answers with rows of a sketch put together this way."""

@@ -25,6 +25,7 @@ from hushtable.answers.estimation.cells import CellAnswers, total_answer
 from hushtable.answers.estimation.law import Kind, PublishedLaw
 from hushtable.answers.estimation.sums import Opened
 from hushtable.answers.estimation.tails import noise
+from hushtable.answers.question import Question
 from hushtable.conditions.selection import Selection
 from hushtable.domain.domain import Domain
 from hushtable.errors import BadQuery, shown
@@ -91,29 +92,14 @@ class CubeAnswers(Answerer):
 
         return self._asked(self._ranked(selection, range(len(self._cube.domain.names)), None), ask)
 
-    def groups(
-        self,
-        selection: Selection,
-        places: Sequence[int],
-        *,
-        chance: float,
-        corrected: bool | None,
-        together: bool,
-        top: int | None,
-    ) -> GroupsAnswered:
-        """Estimate the sum for each combination of codes of the attributes at `places`."""
+    def groups(self, question: Question) -> GroupsAnswered:
+        """Estimate the sum for each group."""
 
         def ask(part: _Part, within: Selection) -> GroupsAnswered:
-            return part.answers.groups(
-                within,
-                [part.marginal.places.index(place) for place in places],
-                chance=chance,
-                corrected=corrected,
-                together=together,
-                top=top,
-            )
+            places = [part.marginal.places.index(place) for place in question.places]
+            return part.answers.groups(question.within(within, places))
 
-        return self._asked(self._ranked(selection, places, corrected), ask)
+        return self._asked(self._ranked(question.selection, question.places, question.corrected), ask)
 
     def _ranked(
         self, selection: Selection, places: Sequence[int], corrected: bool | None

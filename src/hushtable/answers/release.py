@@ -19,6 +19,7 @@ import numpy as np
 from hushtable.answers.answerer import Answered, Answerer, GroupsAnswered
 from hushtable.answers.answerers import answerer_of
 from hushtable.answers.estimation.estimate import Estimate
+from hushtable.answers.question import Question
 from hushtable.answers.sketched.rows import Combine
 from hushtable.conditions.conditions import selected
 from hushtable.conditions.naming import place_of
@@ -134,7 +135,7 @@ class Release(ReleaseFile):
             raise BadNumber(name="top", value=top, allowed="is below 1", hint="Ask for at least one group.")
         selection = selected(self.domain, where, {})
         found = self._combining(combine).groups(
-            selection, places, chance=chance, corrected=corrected, together=simultaneous, top=top
+            Question(selection, places, chance=chance, corrected=corrected, together=simultaneous, top=top)
         )
         if top is not None:
             found = found.taken(np.argsort(-found.answers.value, kind="stable")[:top])

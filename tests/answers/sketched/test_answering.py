@@ -12,6 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 import hushtable as ht
+from hushtable.answers.question import Question
 from hushtable.answers.sketched.answering import SketchAnswers, row_variance
 from hushtable.answers.sketched.rows import Combine, median_variance
 from hushtable.conditions.conditions import selected
@@ -68,7 +69,7 @@ def test_groups_are_totals(places: tuple[int, ...], condition: str) -> None:
     release = small()
     answers = SketchAnswers(release, release.nodes)
     found = answers.groups(
-        selected(DOMAIN, condition), places, chance=0.05, corrected=None, together=False, top=None
+        Question(selected(DOMAIN, condition), places, chance=0.05, corrected=None, together=False, top=None)
     )
 
     cells = cells_where(DOMAIN, condition)
@@ -98,7 +99,7 @@ def test_nothing_is_asked_for() -> None:
     answers = SketchAnswers(release, release.nodes)
     nothing = selected(DOMAIN, "a = 0 AND a = 1")
     found = answers.total(nothing, chance=0.05, corrected=None).answers
-    groups = answers.groups(nothing, (0,), chance=0.05, corrected=None, together=True, top=3)
+    groups = answers.groups(Question(nothing, (0,), chance=0.05, corrected=None, together=True, top=3))
 
     assert (found.value[0], found.standard_error[0], found.low[0], found.high[0]) == (0, 0, 0, 0)
     assert (groups.number, groups.codes.shape) == (0, (0, 1))
@@ -139,7 +140,7 @@ def test_notes_say_how_rows_are_put_together() -> None:
     assert answers.total(asked, chance=0.05, corrected=None).note == CELLS
     median = answers.combined("median").total(asked, chance=0.05, corrected=None)
     assert median.note == CELLS.replace("other cells;", "other cells; the median of rows;")
-    groups = answers.groups(asked, (1,), chance=0.05, corrected=None, together=True, top=None)
+    groups = answers.groups(Question(asked, (1,), chance=0.05, corrected=None, together=True, top=None))
     assert groups.note == f"{CELLS}; all 4 intervals hold together"
 
 
@@ -161,7 +162,7 @@ def test_corrections_that_make_no_sense(corrected: Any, total: int | None, messa
     for ask in (
         lambda: answers.total(selected(DOMAIN, "a = 1"), chance=0.05, corrected=corrected),
         lambda: answers.groups(
-            selected(DOMAIN, None), (0,), chance=0.05, corrected=corrected, together=False, top=None
+            Question(selected(DOMAIN, None), (0,), chance=0.05, corrected=corrected, together=False, top=None)
         ),
     ):
         with pytest.raises(ht.BadQuery) as caught:
@@ -275,7 +276,14 @@ def test_intervals_hold(shape: str, width: int, rate: Fraction, depth: int, comb
         for places, truth in (((0, 1), counts.ravel()), ((0,), counts.sum(axis=1))):
             for chance in (0.05, 0.01):
                 found = answers.groups(
-                    selected(domain, None), places, chance=chance, corrected=None, together=False, top=None
+                    Question(
+                        selected(domain, None),
+                        places,
+                        chance=chance,
+                        corrected=None,
+                        together=False,
+                        top=None,
+                    )
                 ).answers
                 inside = (found.low <= truth) & (truth <= found.high)
                 held.setdefault((len(places), chance), []).append(float(inside.mean()))
@@ -294,7 +302,9 @@ def test_simultaneous_intervals_hold_together() -> None:
         release = quickly(counts, nodes, domain, rate=Fraction(1, 10), random=random)
         found = (
             SketchAnswers(release, nodes)
-            .groups(selected(domain, None), (0, 1), chance=0.05, corrected=None, together=True, top=None)
+            .groups(
+                Question(selected(domain, None), (0, 1), chance=0.05, corrected=None, together=True, top=None)
+            )
             .answers
         )
         held += bool(np.all((found.low <= counts.ravel()) & (counts.ravel() <= found.high)))

@@ -6,7 +6,6 @@ Cost: that of finding rows (`selection`), of groups (`groups`), and some operati
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from fractions import Fraction
 from math import hypot
 
@@ -20,6 +19,7 @@ from hushtable.answers.estimation.notes import NOISY_TOTAL, about, cell_note, gr
 from hushtable.answers.estimation.parts import Answers, Parts
 from hushtable.answers.estimation.sums import Opened
 from hushtable.answers.estimation.tails import noise
+from hushtable.answers.question import Question
 from hushtable.conditions.selection import Selection
 from hushtable.release.terms import Terms
 
@@ -49,19 +49,11 @@ class CellAnswers(Answerer):
         counts = published.counts[selection.rows(published.columns)]
         return cell_answer(self._law, int(counts[0]) if counts.size else None, chance=chance)
 
-    def groups(
-        self,
-        selection: Selection,
-        places: Sequence[int],
-        *,
-        chance: float,
-        corrected: bool | None,
-        together: bool,
-        top: int | None,
-    ) -> GroupsAnswered:
-        """Estimate the sum for each combination of codes of the attributes at `places`."""
-        kind = self._law.kind(corrected)
-        few = top is None or number_of_groups(selection, places) <= MOST_GROUPS
+    def groups(self, question: Question) -> GroupsAnswered:
+        """Estimate the sum for each group."""
+        selection, places = question.selection, question.places
+        kind = self._law.kind(question.corrected)
+        few = question.top is None or number_of_groups(selection, places) <= MOST_GROUPS
         ask = all_groups if few else published_groups
         groups = ask(self._answering.published, selection, places)
         number = max(groups.number, 1)
@@ -69,10 +61,10 @@ class CellAnswers(Answerer):
             groups.sums,
             groups.cells,
             kind=kind,
-            chance=chance / min(number, 10**300) if together else chance,
+            chance=question.chance_of_one(number),
             uneven=self._answering.uneven(selection, places) if kind is Kind.CORRECTED else 0.0,
         )
-        words = groups_note(about(self._law, kind), groups=number, together=together, top=top)
+        words = groups_note(about(self._law, kind), question, groups=number)
         return GroupsAnswered(groups.codes, found, words, groups.number)
 
 

@@ -10,6 +10,7 @@ from fractions import Fraction
 
 from hushtable.answers.estimation.law import Kind, PublishedLaw
 from hushtable.answers.estimation.tails import noise
+from hushtable.answers.question import Question
 
 NOISY_TOTAL = "the noisy total; the interval holds for the true answer"
 _LARGE = Fraction(1, 10)  # a share of all cells that the noisy total tells much about
@@ -26,13 +27,13 @@ def note(law: PublishedLaw, kind: Kind, *, share: Fraction, standard_error: floa
     return about(law, kind) + _CLOSER * closer
 
 
-def groups_note(promise: str, *, groups: int, together: bool, top: int | None) -> str:
+def groups_note(promise: str, question: Question, *, groups: int) -> str:
     """Return what the intervals of several groups promise, of which the `top` largest are given."""
     if groups == 1:
         return promise
-    if together:
+    if question.together:
         return f"{promise}; all {groups:,} intervals hold together"
-    largest = top is not None and top < groups
+    largest = question.top is not None and question.top < groups
     picked = (
         "; of groups picked for being the largest they do so less often: ask for simultaneous ones" * largest
     )

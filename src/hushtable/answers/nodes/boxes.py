@@ -16,6 +16,7 @@ from hushtable.answers.estimation.groups import group_codes
 from hushtable.answers.estimation.law import PublishedLaw
 from hushtable.answers.estimation.notes import groups_note
 from hushtable.answers.estimation.parts import Answers
+from hushtable.answers.question import Question
 from hushtable.conditions.selection import Selection
 from hushtable.errors import BadQuery
 
@@ -42,22 +43,14 @@ class BoxAnswers(Answerer):
         self._law.kind(corrected)
         return Answered(self._checked(selection, (), chance), self._promise)
 
-    def groups(
-        self,
-        selection: Selection,
-        places: Sequence[int],
-        *,
-        chance: float,
-        corrected: bool | None,
-        together: bool,
-        top: int | None,
-    ) -> GroupsAnswered:
-        """Estimate the sum for each combination of codes of the attributes at `places`."""
-        self._law.kind(corrected)
+    def groups(self, question: Question) -> GroupsAnswered:
+        """Estimate the sum for each group."""
+        selection, places = question.selection, question.places
+        self._law.kind(question.corrected)
         codes = group_codes(selection, places, hint=FEWER_GROUPS)[: None if selection.cells else 0]
         number = max(len(codes), 1)
-        found = self._checked(selection, places, chance / number if together else chance)
-        words = groups_note(self._promise, groups=number, together=together, top=top)
+        found = self._checked(selection, places, question.chance_of_one(number))
+        words = groups_note(self._promise, question, groups=number)
         return GroupsAnswered(codes, found, words, len(codes))
 
     def _checked(self, selection: Selection, places: Sequence[int], chance: float) -> Answers:

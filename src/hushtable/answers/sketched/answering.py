@@ -31,6 +31,7 @@ from hushtable.answers.estimation.notes import groups_note
 from hushtable.answers.estimation.parts import Answers, Array, Parts
 from hushtable.answers.estimation.sums import Opened
 from hushtable.answers.estimation.tails import normal_reach
+from hushtable.answers.question import Question
 from hushtable.answers.sketched.laws import BucketLaw
 from hushtable.answers.sketched.listing import check_listable, listed
 from hushtable.answers.sketched.rows import Combine, chance_of_a_row, median_variance
@@ -77,26 +78,18 @@ class SketchAnswers(Answerer):
         """Estimate the only cell of a selection."""
         return Answered(self._listed(selection, chance), self._promise(_CELL))
 
-    def groups(
-        self,
-        selection: Selection,
-        places: Sequence[int],
-        *,
-        chance: float,
-        corrected: bool | None,
-        together: bool,
-        top: int | None,
-    ) -> GroupsAnswered:
-        """Estimate the sum for each combination of codes of the attributes at `places`."""
-        self._check(corrected)
+    def groups(self, question: Question) -> GroupsAnswered:
+        """Estimate the sum for each group."""
+        selection, places = question.selection, question.places
+        self._check(question.corrected)
         check_listable(selection)
         codes = group_codes(selection, places, hint=_FEWER_GROUPS)[: None if selection.cells else 0]
         cells = selection.cells_of(places, codes)
         some = np.flatnonzero(cells > 0)
         number = max(some.size, 1)
         sums = self._sums(selection, places, number=len(codes))[:, some]
-        found = self._answers(sums, cells[some], chance / number if together else chance)
-        words = groups_note(self._promise(_CELLS), groups=number, together=together, top=top)
+        found = self._answers(sums, cells[some], question.chance_of_one(number))
+        words = groups_note(self._promise(_CELLS), question, groups=number)
         return GroupsAnswered(codes[some], found, words, some.size)
 
     def _listed(self, selection: Selection, chance: float) -> Answers:
