@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from datetime import date, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -188,15 +189,15 @@ def test_rows_out_of_order_are_refused(place: int, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_weights_that_do_not_follow_are_refused(tmp_path: Path) -> None:
+def test_rows_that_do_not_fit_are_not_written(tmp_path: Path) -> None:
     made, given = people()
 
-    with pytest.raises(InternalError, match="weights"):
-        write(tmp_path / "x.parquet", made, given._replace(weights=given.weights + 1))
     with pytest.raises(InternalError, match="lengths"):
         write(tmp_path / "x.parquet", made, given._replace(weights=given.weights[1:]))
     with pytest.raises(ht.BadTable, match=r"outside 0\.\.3"):
         write(tmp_path / "x.parquet", made, given._replace(codes=given.codes + np.int64(4)))
+    with pytest.raises(InternalError, match="before its total was drawn"):
+        write(tmp_path / "x.parquet", replace(made, total=None), given)
     assert list(tmp_path.iterdir()) == []
 
 
