@@ -1,4 +1,4 @@
-"""The worked example of "How to add an engine" keeps the contract of engines."""
+"""The worked example of an engine from outside, and how it counts; `test_engine_contract.py` has the rest."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ import pytest
 import hushtable as ht
 from hushtable.domain.attributes import Attribute, Integers
 from hushtable.engines.registry import engine_of, register, unregister
-from tests.engines.contract import *  # noqa: F403
+from tests.engines.contracts.counting import *  # noqa: F403
 from tests.engines.contracts.engine import Engine, OneMachine
+from tests.engines.contracts.units import *  # noqa: F403
 from tests.extending.listing_engine import Listing, ListingEngine
 
 
 class OnListings(OneMachine):
     """Listings, under test."""
 
-    examples = 20
+    examples = 10
 
     def data(self, table: pa.Table, *, parts: int = 2) -> Any:
         try:
