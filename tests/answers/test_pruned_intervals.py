@@ -131,7 +131,7 @@ LEVELS = {6: {16: 20, 4: 10, 2: 5}, 9: {16: 32, 4: 16, 2: 8}, 16: {16: 60, 4: 30
 
 
 @pytest.mark.parametrize("branching", [2, 4, 16])
-@pytest.mark.parametrize("levels", [6, 9, 16])
+@pytest.mark.parametrize("levels", [6, 9, pytest.param(16, marks=pytest.mark.long)])
 def test_a_heavy_cell(levels: int, branching: int) -> None:
     cells = 1 << LEVELS[levels][branching]
     heavy = cells // 3
@@ -153,7 +153,7 @@ def test_a_heavy_cell(levels: int, branching: int) -> None:
 
 
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(1)])
-@pytest.mark.parametrize("people", [3, 300, 10_000, 100_000])
+@pytest.mark.parametrize("people", [3, 300, 10_000, pytest.param(100_000, marks=pytest.mark.long)])
 def test_totals(people: int, epsilon: Fraction) -> None:
     cells = 1 << 20
     places = np.random.default_rng(3).integers(0, cells, people)[:, np.newaxis]

@@ -59,8 +59,8 @@ def runs(count: int) -> int:
 
 
 def tries(count: int) -> int:
-    """Return on how many examples a property is tried: all in `make test-long`, else an eighth or 12."""
-    return count if LONG else max(min(count, 12), count // 8)
+    """Return on how many examples a property is tried: all in `make test-long`, else a twelfth or 8."""
+    return count if LONG else max(min(count, 8), count // 12)
 
 
 def law_at(family: LawFamily, rate: Fraction) -> FloatLaw:

@@ -27,6 +27,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return found
 
 
+@pytest.mark.long
 def test_every_figure_is_there_as_picture_and_numbers(folder: Path) -> None:
     page = (folder / "README.md").read_text()
     figures = re.findall(r"!\[.*?\]\(figures/(.*?)\.png\)", page)
@@ -39,6 +40,7 @@ def test_every_figure_is_there_as_picture_and_numbers(folder: Path) -> None:
         assert len(lines) > 5
 
 
+@pytest.mark.long
 def test_every_claim_has_a_verdict(folder: Path) -> None:
     page = (folder / "README.md").read_text()
     first, rest = page.split("\n## ", 1)
@@ -51,12 +53,14 @@ def test_every_claim_has_a_verdict(folder: Path) -> None:
     assert "inf " not in page
 
 
+@pytest.mark.long
 def test_all_experiments_are_in_the_page(folder: Path) -> None:
     page = (folder / "README.md").read_text()
     for name in EXPERIMENTS:
         assert f"## {import_module(f'paper.experiments.{name}').TITLE}" in page
 
 
+@pytest.mark.long
 def test_a_second_run_does_nothing_again(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--quick", "--folder", str(folder), "parameters"]) == 0
     assert re.search(r"parameters: (\d+) of \1 cells of work, \1 kept from before", capsys.readouterr().err)
