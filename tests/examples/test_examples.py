@@ -33,7 +33,7 @@ ROWS_WITHIN = 0.15
 SHARE_WITHIN = 0.03
 
 pytestmark = pytest.mark.skipif(
-    not (SHARED / "data").is_dir(), reason="needs the real data sets in ../shared/data (issue 5)"
+    not (SHARED / "data").is_dir(), reason="needs the real data sets in ../shared/data"
 )
 
 

@@ -50,7 +50,7 @@ def either_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
         monkeypatch.setattr(exchanging, "_exchanged", nothing_to_exchange)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="issue 12: other systems take two steps")
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems take two steps")
 def test_this_system_exchanges_names(tmp_path: Path) -> None:
     (tmp_path / "x").mkdir()
     (tmp_path / "y").write_text("y")
