@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hushtable as ht
+from hushtable.domain.attributes import Attribute, Integers
 from hushtable.laws.acceptance import Acceptance, Band
 from hushtable.laws.law import law_to_draw
 from hushtable.laws.powers import RationalPowers
@@ -380,3 +381,24 @@ def test_a_file_whose_law_is_not_known_is_refused(
 
     with pytest.raises(ht.BadRelease, match=r"its noise has the law 'even-mixture', which is not known here"):
         ht.open(path)
+
+
+def test_such_a_law_is_refused_before_anything_is_charged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(EvenMixture, "loss", lambda self, **changes: Fraction(10**6))
+    domain = ht.Domain(attributes=(Attribute(name="age", values=Integers(low=0, high=9)),))
+    ledger = ht.Ledger.create(tmp_path / "people.ledger", epsilon=1, about="people", unit="row")
+
+    with pytest.raises(ht.InternalError, match="costs more than its budget"):
+        ht.publish(
+            pa.table({"age": [1, 2]}),
+            domain=domain,
+            epsilon=1,
+            size=3,
+            law="even-mixture",
+            output=tmp_path / "x.parquet",
+            ledger=ledger,
+        )
+    assert ledger.spent == 0
+    assert not (tmp_path / "x.parquet").exists()

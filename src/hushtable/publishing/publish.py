@@ -36,7 +36,7 @@ from hushtable.errors import (
 )
 from hushtable.files.apart import Kept
 from hushtable.files.parts import ROWS_IN_A_FILE
-from hushtable.laws.law import NoiseLaw
+from hushtable.laws.law import NoiseLaw, law_to_draw
 from hushtable.laws.rationals import Rational, as_fraction, as_positive
 from hushtable.laws.registry import DEFAULT_LAW, law_named
 from hushtable.ledger.ledger import Ledger
@@ -330,10 +330,11 @@ def drawn_summaries(
 
 def check_settings(terms: Terms) -> None:
     """Raise where drawing would be refused, which the terms alone tell: after the charge it is too late."""
-    method = terms.method
-    terms.law.checked()
-    if terms.total_law is not None:
-        terms.total_law.checked()
+    method, kind = terms.method, law_named(terms.law_name)
+    rows, total = terms.epsilon - terms.total_epsilon, terms.total_epsilon
+    law_to_draw(kind, epsilon=rows * terms.nodes.share, l1=Fraction(terms.sensitivity))
+    if total:
+        law_to_draw(kind, epsilon=total, l1=Fraction(terms.measure.sensitivity))
     for name in ("cutoff", "threshold"):
         value = getattr(method, name)
         if value is not None and value > _LARGEST_SETTING:
