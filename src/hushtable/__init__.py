@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from hushtable.structures.product_dyadic import ProductDyadic
     from hushtable.structures.pruned import Tree
     from hushtable.structures.sketch import CountSketch
+    from hushtable.structures.tables import Tables
     from hushtable.summaries.summarize import summarize
     from hushtable.summaries.summary import Summary
     from hushtable.table.sparse import SparseTable
@@ -105,6 +106,7 @@ __all__ = [
     "SparseTable",
     "Stopped",
     "Summary",
+    "Tables",
     "Threshold",
     "TooManyCells",
     "TooManyRows",
@@ -135,6 +137,7 @@ _HOMES = {
     "Haar": "hushtable.structures.haar",
     "Ledger": "hushtable.ledger.ledger",
     "Marginals": "hushtable.structures.marginals",
+    "Tables": "hushtable.structures.tables",
     "Plan": "hushtable.planning.plan",
     "Priority": "hushtable.methods.settings",
     "ProductDyadic": "hushtable.structures.product_dyadic",

@@ -23,6 +23,7 @@ from hushtable.answers.question import Question
 from hushtable.answers.release import Release, open_release
 from hushtable.conditions.conditions import selected
 from hushtable.domain.domain import Domain
+from hushtable.domain.items import Item
 from hushtable.domain.measure import Measure
 from hushtable.methods.settings import (
     Everything,
@@ -117,7 +118,14 @@ def test_without_noise_every_box_is_exact(asked: Any) -> None:
     assert found.value[0] == pytest.approx(true.sum(), abs=1e-9)
     for places in ([0], list(reversed(range(len(domain.shape))))):
         groups = asker.groups(
-            Question(selected(domain, values), places, chance=0.05, corrected=None, together=False, top=None)
+            Question(
+                selected(domain, values),
+                tuple(map(Item, places)),
+                chance=0.05,
+                corrected=None,
+                together=False,
+                top=None,
+            )
         )
         others = tuple(place for place in range(len(domain.shape)) if place not in places)
         expected = true.sum(axis=others) if len(places) == 1 else true.transpose(places)

@@ -29,8 +29,9 @@ from hushtable.errors import BadChoice
 from hushtable.laws.acceptance import Acceptance
 from hushtable.methods.settings import Method
 from hushtable.structures.cells import Cells
-from hushtable.structures.marginals import CubeSpace, cube_space
+from hushtable.structures.marginals import cube_space
 from hushtable.structures.structure import Structure
+from hushtable.structures.table_space import TableSpace
 from hushtable.summaries import draws, rooted
 from hushtable.summaries import summarize as door
 from hushtable.summaries.cubes import draw_marginals
@@ -163,7 +164,7 @@ def epsilon_of(case: Case) -> int:
 
 
 @cache
-def _cube(structure: ht.Marginals, shape: tuple[int, ...]) -> CubeSpace:
+def _cube(structure: ht.Marginals, shape: tuple[int, ...]) -> TableSpace:
     attributes = tuple(
         Attribute(name=name, values=Integers(low=0, high=size - 1))
         for name, size in zip("abcd", shape, strict=False)

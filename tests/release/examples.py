@@ -35,11 +35,12 @@ from hushtable.structures.axes import Ordered as Lifted
 from hushtable.structures.cells import Cells
 from hushtable.structures.dyadic import Dyadic
 from hushtable.structures.haar import Haar
-from hushtable.structures.marginals import CubeSpace, Marginals, cube_space
+from hushtable.structures.marginals import Marginals, cube_space
 from hushtable.structures.product_dyadic import ProductDyadic
 from hushtable.structures.pruned import PrunedSpace, Tree
 from hushtable.structures.sketch import CountSketch
 from hushtable.structures.structure import Structure as Hierarchy
+from hushtable.structures.table_space import TableSpace
 from tests.domain.examples import attributes, lines
 from tests.harness.nodes import check_named, node_space
 
@@ -201,7 +202,7 @@ def cube_terms(
 
 def all_cells(made: Terms) -> Rows:
     """Return every cell of every marginal of a small cube, with counts that are all different."""
-    assert isinstance(made.nodes, CubeSpace)
+    assert isinstance(made.nodes, TableSpace)
     codes = [
         made.nodes.codes(number, np.array(list(product(*map(range, each.domain.shape)))))
         for number, each in enumerate(made.nodes.marginals)
@@ -378,7 +379,7 @@ def random_cube_terms(draw: st.DrawFn) -> Terms:
 def random_cubes(draw: st.DrawFn) -> tuple[Terms, Rows]:
     """Return any terms of a cube with a few rows of each marginal, or none."""
     made = draw(random_cube_terms())
-    assert isinstance(made.nodes, CubeSpace)
+    assert isinstance(made.nodes, TableSpace)
     codes = [np.empty((0, 1 + len(made.domain.names)), dtype=np.int64)]
     for number, each in enumerate(made.nodes.marginals):
         code = [st.sampled_from([0, size - 1]) | st.integers(0, size - 1) for size in each.domain.shape]

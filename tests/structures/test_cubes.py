@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 import hushtable as ht
 from hushtable.domain.attributes import Attribute, Integers
 from hushtable.domain.measure import Measure
-from hushtable.structures.marginals import MOST_MARGINALS, CubeSpace, all_of, cube_space
+from hushtable.structures.marginals import all_of, cube_space
 from hushtable.structures.registry import as_structure
+from hushtable.structures.table_space import MOST_TABLES, TableSpace
 from tests.harness.nodes import published_units
 from tests.structures.naive import Cell
 from tests.structures.test_sensitivity import MEASURES, contributions
@@ -147,7 +148,7 @@ def test_a_name_alone_makes_no_cube() -> None:
 # The marginals over a domain.
 
 
-def places_of(cube: CubeSpace) -> list[tuple[int, ...]]:
+def places_of(cube: TableSpace) -> list[tuple[int, ...]]:
     return [each.places for each in cube.marginals]
 
 
@@ -238,7 +239,7 @@ def test_too_many_marginals_are_refused_before_they_are_listed() -> None:
     assert len(cube_space(ht.Marginals("all-2", "all-141"), most).marginals) == 9871
     with pytest.raises(ht.BadChoice, match=r"these are more than 10,000 marginals\. Each of them would get"):
         cube_space(ht.Marginals("all-2", "all-1"), most)
-    assert MOST_MARGINALS == 10_000
+    assert MOST_TABLES == 10_000
 
 
 def test_labels_that_are_alike_are_refused() -> None:
@@ -286,7 +287,7 @@ def test_epsilon_is_split_exactly_as_the_weights_say(weights: list[Fraction], ep
     assert gcd(*(each.share for each in cube.marginals)) == 1
 
 
-def change(added: dict[Cell, int], cube: CubeSpace) -> int:
+def change(added: dict[Cell, int], cube: TableSpace) -> int:
     """How far all marginals move together, each times its share. They are linear in the table."""
     moved = 0
     for each in cube.marginals:
@@ -343,18 +344,18 @@ def test_weights_of_thousands_of_digits_are_refused(weights: list[Any]) -> None:
 
 
 @st.composite
-def cubes(draw: st.DrawFn) -> CubeSpace:
+def cubes(draw: st.DrawFn) -> TableSpace:
     sizes = draw(st.lists(st.integers(1, 5) | st.sampled_from([10**9, 2**62]), min_size=1, max_size=4))
     domain = domain_of(**dict(zip("abcd", sizes, strict=False)))
     sets = [each for size in range(1, len(sizes) + 1) for each in combinations(domain.names, size)]
     named = draw(st.lists(st.sampled_from(sets), min_size=1, max_size=5, unique=True))
     found = ht.Marginals(*named).over(domain)
-    assert isinstance(found, CubeSpace)
+    assert isinstance(found, TableSpace)
     return found
 
 
 @given(cubes(), st.data())
-def test_codes_of_rows_are_read_back(cube: CubeSpace, data: st.DataObject) -> None:
+def test_codes_of_rows_are_read_back(cube: TableSpace, data: st.DataObject) -> None:
     own: list[NDArray[np.int64]] = []
     whole: list[NDArray[np.int64]] = []
     for number, each in enumerate(cube.marginals):

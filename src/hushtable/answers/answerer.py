@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +39,8 @@ class GroupsAnswered:
 
 class Answerer(Protocol):
     """The rows of a release, ready to answer; each interval fails with `chance`."""
+
+    levelled: ClassVar[bool] = False  # whether it answers for groups at coarser levels
 
     def total(self, selection: Selection, *, chance: float, corrected: bool | None) -> Answered:
         """Estimate the sum over a set of cells."""

@@ -57,10 +57,10 @@ def _of_a_tree(release: Any, nodes: Any) -> Answerer:
     return PrunedAnswers(release, nodes)
 
 
-def _of_a_cube(release: Any, nodes: Any) -> Answerer:
-    from hushtable.answers.cubes import CubeAnswers
+def _of_tables(release: Any, nodes: Any) -> Answerer:
+    from hushtable.answers.tables.answering import TableAnswers
 
-    return CubeAnswers(release, nodes)
+    return TableAnswers(release, nodes)
 
 
 def _of_a_sketch(release: Any, nodes: Any) -> Answerer:
@@ -73,5 +73,6 @@ register_answerer("cells", _of_cells)
 for _name in ("dyadic", "haar", "product-dyadic"):
     register_answerer(_name, _of_axes)
 register_answerer("tree", _of_a_tree)
-register_answerer("marginals", _of_a_cube)
+for _name in ("marginals", "tables"):
+    register_answerer(_name, _of_tables)
 register_answerer("sketch", _of_a_sketch)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 
 from hushtable.conditions.selection import Selection
+from hushtable.domain.items import Item
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Question:
-    """The sum over `selection` for each combination of codes of the attributes at `places`.
+    """The sum over `selection` for each combination of codes of `items`, attributes at levels.
 
     An interval fails with `chance`; with `together`, that is the chance of any of them failing. `corrected`
     says whether answers are corrected by the noisy total, None where the release decides. All groups are
@@ -18,7 +19,7 @@ class Question:
     """
 
     selection: Selection
-    places: Sequence[int]
+    items: Sequence[Item]
     _: KW_ONLY
     chance: float
     corrected: bool | None = None
@@ -29,6 +30,7 @@ class Question:
         """Return the chance with which each interval of so many may fail."""
         return self.chance / min(max(groups, 1), 10**300) if self.together else self.chance
 
-    def within(self, selection: Selection, places: Sequence[int]) -> Question:
-        """Return the same question about another table."""
-        return replace(self, selection=selection, places=places)
+    @property
+    def places(self) -> list[int]:
+        """The places of the attributes, for whoever knows no levels."""
+        return [item.place for item in self.items]

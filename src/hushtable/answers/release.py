@@ -19,12 +19,14 @@ import numpy as np
 from hushtable.answers.answerer import Answered, Answerer, GroupsAnswered
 from hushtable.answers.answerers import answerer_of
 from hushtable.answers.estimation.estimate import Estimate
+from hushtable.answers.levelled import grouped_by_level
 from hushtable.answers.question import Question
 from hushtable.answers.sketched.rows import Combine
 from hushtable.conditions.conditions import selected
 from hushtable.conditions.naming import place_of
 from hushtable.conditions.selection import Selection
-from hushtable.errors import BadNumber, BadQuery, shown, within_memory
+from hushtable.domain.items import Item, attribute_at, item_of, items_in
+from hushtable.errors import BadChoice, BadNumber, BadQuery, shown, within_memory
 from hushtable.laws.rationals import as_count
 from hushtable.release.reading import read_head
 from hushtable.release.record import ReleaseFile
@@ -130,16 +132,19 @@ class Release(ReleaseFile):
         name). The table's metadata hold the note, the confidence and the number of groups there are.
         """
         chance = _chance(confidence)
-        places = self._places(names)
+        items = self._items(names)
         if top is not None and as_count(top, name="top") < 1:
             raise BadNumber(name="top", value=top, allowed="is below 1", hint="Ask for at least one group.")
         selection = selected(self.domain, where, {})
-        found = self._combining(combine).groups(
-            Question(selection, places, chance=chance, corrected=corrected, together=simultaneous, top=top)
+        question = Question(
+            selection, items, chance=chance, corrected=corrected, together=simultaneous, top=top
         )
+        answerer = self._combining(combine)
+        coarse = any(item.level for item in items) and not answerer.levelled
+        found = grouped_by_level(answerer, question) if coarse else answerer.groups(question)
         if top is not None:
             found = found.taken(np.argsort(-found.answers.value, kind="stable")[:top])
-        return self._table_of(found, places, confidence)
+        return self._table_of(found, items, confidence)
 
     @within_memory
     def sql(self, text: str, /) -> pa.Table:
@@ -209,26 +214,36 @@ class Release(ReleaseFile):
             )
         return selection
 
-    def _places(self, names: str | Sequence[str]) -> list[int]:
-        """Return where the named attributes stand in the domain."""
+    def _items(self, names: str | Sequence[str]) -> list[Item]:
+        """Return the attributes that are named, each at a level."""
         given: object = names
         asked = [given] if isinstance(given, str) else list(given) if isinstance(given, Iterable) else []
         if not asked:
             raise BadQuery("no attribute is named to group by", f"Name some of {_listed(self.domain.names)}.")
-        places = [place_of(self.domain, name) for name in asked]
+        items = [item for name in asked for item in self._named(name)]
+        places = [item.place for item in items]
         for place in places:
             if places.count(place) > 1:
                 raise BadQuery(
                     f"the attribute {shown(self.domain.names[place])} is named twice", "Name it once."
                 )
-        return places
+        return items
 
-    def _table_of(self, found: GroupsAnswered, places: list[int], confidence: float) -> pa.Table:
+    def _named(self, name: object) -> list[Item]:
+        """Return what one name means: an attribute, or several, each perhaps at a level."""
+        if not isinstance(name, str) or name in self.domain.names or not {"(", ","}.intersection(name):
+            return [Item(place_of(self.domain, name))]
+        try:
+            return [item_of(self.domain, each) for each in items_in(name)]
+        except BadChoice as error:
+            raise BadQuery(error.fact, error.hint) from None
+
+    def _table_of(self, found: GroupsAnswered, items: list[Item], confidence: float) -> pa.Table:
         import pyarrow as pa
 
         from hushtable.domain.columns import as_column
 
-        attributes = [self.domain.attributes[place] for place in places]
+        attributes = [attribute_at(self.domain, item) for item in items]
         names = [attribute.name for attribute in attributes]
         columns = [
             attribute.values.decode(codes) for attribute, codes in zip(attributes, found.codes.T, strict=True)

@@ -55,8 +55,15 @@ def publish(
     epsilon: Epsilon,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The file to write.")],
     level: Levels = None,
+    ask: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAMES",
+            help="A question to publish for, as in town,job or 'month(day),diagnosis'; give it several times.",
+        ),
+    ] = None,
     size: Annotated[
-        int | None, typer.Option(metavar="N", help="How many rows to publish; of a cube, of each marginal.")
+        int | None, typer.Option(metavar="N", help="How many rows to publish of each table.")
     ] = None,
     ledger: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Charge this ledger before anything is drawn.")
@@ -81,11 +88,12 @@ def publish(
         bool, typer.Option("--one-sided", help="Publish noisy counts above 0 only.")
     ] = False,
     structure: Annotated[
-        StructureName,
+        StructureName | None,
         typer.Option(
-            metavar="NAME", help=f"What is noised: {', '.join(get_args(StructureName))}; or --marginals."
+            metavar="NAME",
+            help=f"What is published instead of tables: {', '.join(get_args(StructureName))}; or --marginals.",
         ),
-    ] = "cells",
+    ] = None,
     order: Annotated[
         str | None,
         typer.Option(
@@ -173,7 +181,13 @@ def publish(
     from hushtable.ledger.ledger import Ledger
     from hushtable.planning.judges import judged, planned_size
     from hushtable.planning.plan import plan as planned
-    from hushtable.publishing.choices import choice_over, planned_structure, takes_size
+    from hushtable.publishing.choices import (
+        check_ask,
+        choice_over,
+        planned_structure,
+        takes_size,
+        usual_structure,
+    )
     from hushtable.publishing.judging import check_on_spark
     from hushtable.publishing.paying import Payment
     from hushtable.publishing.publish import publish_chosen, split_epsilon
@@ -188,7 +202,7 @@ def publish(
     if master is not None and not on_spark:
         raise typer.BadParameter("--master is of Spark: give --engine spark with it.")
     assumed = any(each is not None for each in (expect_cells, expect_mean, expect_sd, profile, like))
-    if marginals and structure != "cells":
+    if marginals and structure is not None:
         raise typer.BadParameter("Give one of --structure and --marginals.")
     auto = structure == "auto"
     if auto and any((order, branching, consistent, width, depth)):
@@ -200,21 +214,29 @@ def publish(
     declared = finest.at(levels)
     names = None if order is None else names_of([order], declared.names)
     morton = structure == "tree" and order == MORTON
-    noised = structure_of(
-        "marginals" if marginals else "cells" if auto else structure,
-        order=MORTON if morton else names,
-        consistent=consistent or None,
-        branching=branching,
-        width=width,
-        depth=depth,
-        marginals=marginals_of(marginals, declared),
-        weights=weights_of(weights),
-    )
+    settings = {
+        "order": MORTON if morton else names,
+        "consistent": consistent or None,
+        "branching": branching,
+        "width": width,
+        "depth": depth,
+        "marginals": marginals_of(marginals, declared),
+        "weights": weights_of(weights),
+    }
+    named = (summary, cutoff, threshold, one_sided or None, *settings.values())
+    usual = structure is None and not assumed and all(each is None for each in named)
+    check_ask(ask or None, structure=structure, summary=summary, plan=assumed or None)
+    if usual:
+        noised, share = usual_structure(declared, ask=ask or None, size=size, distributed=on_spark)
+        total_share = share if total_share is None else total_share  # type: ignore[assignment]
+    else:
+        name = "marginals" if marginals else "cells" if auto or structure is None else structure
+        noised = structure_of(name, **settings)
     name = summary or ("auto" if auto else noised.default_method)
     sized = takes_size(name, cutoff=cutoff, threshold=threshold)
     sketch = noised.rows_published is not None
-    usual = summary in (None, "auto", "filter-priority")
-    if size is None and not sketch and (assumed or (sized and usual)):
+    sampled = summary in (None, "auto", "filter-priority")
+    if size is None and not sketch and (assumed or (sized and sampled)):
         raise typer.BadParameter("Give --size N: how many rows to publish.")
     whole, for_total = split_epsilon(epsilon, total_share, noised)
     plan = None

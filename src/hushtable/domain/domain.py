@@ -105,10 +105,10 @@ class Domain:
         """Return the domain that `to_dict` described."""
         return cls(**domain_of(document, place=None))
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self, *, levels: bool = False) -> dict[str, Any]:
         """Return a description for JSON, as a domain file would say it, that needs no other file."""
         head = {"title": self.title, "reviewed": self.reviewed}
-        return head | {"attribute": [table_of(attribute) for attribute in self.attributes]}
+        return head | {"attribute": [table_of(each, levels=levels) for each in self.attributes]}
 
     @cached_property
     def digest(self) -> str:

@@ -7,7 +7,7 @@ Promise: every key is known, every mistake is one `BadDomain` with the attribute
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime
 from difflib import get_close_matches
 from pathlib import Path
@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple
 from hushtable.domain.attributes import Attribute, Bins, Categories, Edges, Integers, Kind, Other, Rule, Times
 from hushtable.domain.category_files import read_categories
 from hushtable.domain.kinds import as_exact, as_whole
-from hushtable.domain.levels import Level, bin_levels, category_levels, time_levels
+from hushtable.domain.levels import CategoryLevel, Level, bin_levels, category_levels, time_levels
 from hushtable.domain.origins import Origin
 from hushtable.domain.reading import time_of_text
 from hushtable.domain.times import UNITS
@@ -230,7 +230,7 @@ def _need(table: Mapping[str, Any], what: str, keys: Iterable[str], free: Iterab
             raise BadDomain(f"{what} has `{key}` beside {beside}", f"Write {_EXAMPLES[what]}.")
 
 
-def table_of(attribute: Attribute) -> dict[str, Any]:
+def table_of(attribute: Attribute, *, levels: bool = False) -> dict[str, Any]:
     """Return the table that describes an attribute, with categories written out and numbers as text."""
     table: dict[str, Any] = {"name": attribute.name}
     if attribute.column != attribute.name:
@@ -238,10 +238,36 @@ def table_of(attribute: Attribute) -> dict[str, Any]:
     table |= values_table(attribute.values)
     if isinstance(attribute.values, Categories) and attribute.values.labels is not None:
         table["categories"] = {"values": table["categories"], "labels": list(attribute.values.labels)}
+    if levels and attribute.levels:
+        _add_levels(table, attribute)
     for about, rule in (("missing", attribute.missing), ("outside", attribute.outside)):
         if rule != "drop":
             table[about] = {"other": rule.value} if isinstance(rule, Other) else rule
     return table
+
+
+def _add_levels(table: dict[str, Any], attribute: Attribute) -> None:
+    """Put the levels of an attribute into the table that describes it."""
+    kind = next(kind for kind in _KINDS if kind in table)
+    if kind != "categories":
+        table[kind]["levels"] = [level.name for level in attribute.levels]
+        return
+    if isinstance(table[kind], list):
+        table[kind] = {"values": table[kind]}
+    assert isinstance(attribute.values, Categories)
+    table[kind]["levels"] = {
+        level.name: _coarser(attribute.values.values, level)
+        for level in attribute.levels
+        if isinstance(level, CategoryLevel)
+    }
+
+
+def _coarser(values: Sequence[str], level: CategoryLevel) -> list[str] | int:
+    """Return a level as a domain file says it: how many first characters, or one text for each value."""
+    texts = [level.values.values[code] for code in level.codes.tolist()]
+    length = len(texts[0])
+    starts = length and all(value[:length] == text for value, text in zip(values, texts, strict=True))
+    return length if starts and all(len(text) == length for text in texts) else texts
 
 
 def values_table(values: Kind) -> dict[str, Any]:

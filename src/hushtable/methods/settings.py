@@ -70,6 +70,11 @@ class Method(Protocol):
         return None
 
     @property
+    def complete(self) -> bool:
+        """Whether every cell is published, with its noisy count as it was drawn."""
+        return False
+
+    @property
     def by_largest(self) -> bool:
         """Whether rows are the largest of all, so that others with the same count may be left out."""
         return self.filters and not self.samples and self.size is not None
@@ -126,6 +131,11 @@ class Everything(Method):
     @property
     def two_sided(self) -> bool:
         """Whether counts below 0 are published."""
+        return not self.nonnegative
+
+    @property
+    def complete(self) -> bool:
+        """Whether every cell is published, with its noisy count as it was drawn."""
         return not self.nonnegative
 
     def chosen_by(self, ways: Ways[_Chosen], /) -> _Chosen:

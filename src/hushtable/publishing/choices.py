@@ -19,10 +19,11 @@ from hushtable.laws.rationals import Rational
 from hushtable.methods.settings import METHODS, Method, Priority
 from hushtable.methods.tuning import AUTO_CUTOFF, auto_cutoff, marginal_method
 from hushtable.planning.plan import PLAN_RULE, Plan
+from hushtable.planning.questions import asked_questions, planned_by_default, planned_for
 from hushtable.structures.cells import Cells
-from hushtable.structures.marginals import largest_of
 from hushtable.structures.registry import as_structure
 from hushtable.structures.structure import NodeSpace, Structure
+from hushtable.structures.table_space import largest_of
 
 AUTO = "auto"
 _CELLS = Cells()
@@ -217,6 +218,34 @@ def _method(
     if size is None and "priority" in summary:
         raise BadChoice(f"the summary {summary!r} needs a size", "Give the number of rows you want.")
     return kind.made(size=size, cutoff=cutoff, threshold=threshold, two_sided=two_sided)
+
+
+def usual_structure(
+    domain: Domain, *, ask: object, size: int | None, distributed: bool
+) -> tuple[Structure, Rational | None]:
+    """Return what is published for questions, or for those that people usually ask; and the total's share.
+
+    Whole tables tell the total, so none is bought beside them (a share of None is the usual one).
+    """
+    found = None
+    if ask is not None:
+        if size is None:
+            raise BadChoice("questions are asked, and no size is given", "Give the rows of each table.")
+        size = Priority(size=size).size  # checked before it is used
+        found = planned_for(domain, asked_questions(domain, ask), size=size)
+    elif size is not None and not distributed:
+        found = planned_by_default(domain, size=Priority(size=size).size)
+    if found is None:
+        return _CELLS, None
+    return found.structure, 0 if found.any_whole else None
+
+
+def check_ask(ask: object, **others: object) -> None:
+    """Raise where questions are asked, and something else says what is published."""
+    for name, value in others.items():
+        if ask is not None and value is not None:
+            fact = f"questions choose what is published, and {name} says it too"
+            raise BadChoice(fact, f"Leave {name} or the questions out.")
 
 
 def planned_structure(plan: Plan | None, summary: object = None) -> Structure:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.release.terms import Part, Terms
-from hushtable.structures.marginals import largest_of
+from hushtable.structures.table_space import largest_of
 from hushtable.summaries.summary import Summary
 
 

@@ -12,7 +12,7 @@ A structure has all occupied cells in memory at once, but for those on Spark.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from importlib.metadata import version
 from pathlib import Path
@@ -47,11 +47,13 @@ from hushtable.planning.plan import Plan
 from hushtable.publishing.choices import (
     AUTO,
     Choice,
+    check_ask,
     check_size,
     choice_over,
     joined_choices,
     planned_structure,
     recommended,
+    usual_structure,
 )
 from hushtable.publishing.joining import finished
 from hushtable.publishing.judging import check_on_spark, check_plan, check_worth, recorded
@@ -78,6 +80,7 @@ def publish(
     output: str | os.PathLike[str],
     level: Mapping[str, str] | None = None,
     size: int | None = None,
+    ask: Sequence[object] | str | None = None,
     summary: Method | None = None,
     plan: Plan | None = None,
     anyway: bool = False,
@@ -103,15 +106,17 @@ def publish(
     argument                      meaning
     ============================  ====================================================================
     `level`                       coarser levels of attributes, as in {"home": "tract"}; else the finest
-    `size`                        rows to publish, by filter-priority with a cutoff from public facts; of a
-                                  data cube, so many of each marginal
-    `summary`                     another method instead, as in `ht.Priority(size=1000)`
+    `size`                        rows to publish of each table; a table with no more cells is published whole
+    `ask`                         the questions to publish for, as in ["town", "town,job", "month(day),job"]:
+                                  tables and their shares of epsilon are chosen for them; if left out, for
+                                  questions by one attribute, by two, and about cells
+    `summary`                     a method for a table of cells alone, as in `ht.Priority(size=1000)`
     `plan`                        an `ht.Plan` for this release: its method, or it judges that of `summary`
     `anyway`                      publish what would otherwise be refused as `WastedRelease`
-    `structure`                   sums of cells to publish instead, as in `ht.Tree()`, `ht.Marginals("all-2")`
+    `structure`                   what to publish instead: "cells", `ht.Tables("town", "town,job")`, `ht.Tree()`
                                   or "haar"; with a plan, "auto" is what it takes for ranges: cells or a tree
-    `total_share`                 the share of epsilon that buys a noisy total: 1/50 if left out, 0 for none;
-                                  a tree has its root as total, and none is bought
+    `total_share`                 the share of epsilon that buys a noisy total: 1/50 of cells if left out, 0 for
+                                  none; trees and whole tables tell the total, and none is bought
     `law`                         the law of the noise, by its name; "geometric" has the least noise there is
                                   for an epsilon
     `ledger`                      is charged before anything is drawn; None if you keep count elsewhere
@@ -136,7 +141,13 @@ def publish(
         check_method(summary, name="summary")
     if plan is not None and not isinstance(plan, Plan):
         raise BadMethod("plan", type(plan).__name__, "a plan", "ht.plan(...)")
-    noised = planned_structure(plan, summary) if structure == AUTO else as_structure(structure)
+    check_ask(ask, structure=structure, summary=summary, plan=plan)
+    if structure is None and summary is None and plan is None:
+        distributed = engine_of(data).distributed
+        noised, usual = usual_structure(declared, ask=ask, size=size, distributed=distributed)
+        total_share = usual if total_share is None else total_share
+    else:
+        noised = planned_structure(plan, summary) if structure == AUTO else as_structure(structure)
     if structure == AUTO and not noised.takes_total:
         total_share = None  # which goes with cells
     whole, for_total = split_epsilon(epsilon, total_share, noised)

@@ -14,7 +14,7 @@ from hushtable.domain.kinds import plain
 from hushtable.errors import printable
 from hushtable.release.layout import schema_of
 from hushtable.release.terms import Terms
-from hushtable.structures.marginals import largest_of
+from hushtable.structures.table_space import largest_of
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -84,9 +84,10 @@ def entries_of(terms: Terms, part: FilePart | None = None) -> dict[str, str]:
         document["plan"] = asdict(terms.plan)
     if part is not None:
         document[PART_KEY] = part.to_dict()
-    domain = _json(terms.domain.to_dict())
+    described = terms.domain.to_dict(levels=terms.structure.needs_levels)
+    domain = _json(described)
     if len(domain) <= _LARGEST_PLAIN_DOMAIN:
-        return {KEY: _json(document | {"domain": terms.domain.to_dict()})}
+        return {KEY: _json(document | {"domain": described})}
     return {KEY: _json(document), DOMAIN_KEY: pack(domain)}
 
 
@@ -197,12 +198,12 @@ def _law_name(document: Mapping[str, Any]) -> str:
 def _format_of(structure: Structure, part: FilePart | None, law_name: str) -> int:
     """Return the number of the format: 1 for cells, 2 for the nodes of a tree, 3 for sketches and cubes.
 
-    A part of any of them has 4, so that no older reader takes it for the whole. Whatever has noise of another
-    law has 5, so that none takes it for geometric.
+    A part of any of them has 4, so that no older reader takes it for the whole. Several tables have 5, and so
+    has whatever has noise of another law, so that no older reader takes it for geometric.
     """
     if law_name != DEFAULT_LAW:
         return 5
-    return structure.format if part is None else 4
+    return structure.format if part is None else max(4, structure.format)
 
 
 def _structure(document: Mapping[str, Any]) -> Structure:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.domain.attributes import Kind
 from hushtable.domain.columns import as_column
 from hushtable.domain.domain import Domain
 from hushtable.domain.encoding import type_of
@@ -57,11 +58,10 @@ def schema_of(terms: Terms) -> pa.Schema:
 
 def encodings_of(terms: Terms) -> dict[str, Any]:
     """Return the settings of Arrow's Parquet writer."""
-    shape = terms.domain.shape
     few = [
         each.name
         for each in _columns(terms)
-        if (shape[each.place] <= _FEW_VALUES if each.valued else each.few)
+        if (_size_of(terms.domain, each) <= _FEW_VALUES if each.valued else each.few)
     ]
     return {
         "compression": "zstd",
@@ -95,4 +95,13 @@ def _type_of(domain: Domain, column: Column) -> pa.DataType:
             return pa.string()
         case "code":
             return pa.int64()
-    return type_of(domain.attributes[column.place].values)
+    return type_of(_values_of(domain, column))
+
+
+def _values_of(domain: Domain, column: Column) -> Kind:
+    """Return the values that a column holds: of an attribute, or of one of its levels."""
+    return column.values or domain.attributes[column.place].values
+
+
+def _size_of(domain: Domain, column: Column) -> int:
+    return _values_of(domain, column).size

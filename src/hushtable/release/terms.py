@@ -23,9 +23,9 @@ from hushtable.methods.settings import METHODS, Method
 from hushtable.release.assumed import Assumption
 from hushtable.release.layout import check_names
 from hushtable.structures.cells import Cells
-from hushtable.structures.marginals import largest_of
 from hushtable.structures.registry import is_structure
 from hushtable.structures.structure import NodeSpace, Structure
+from hushtable.structures.table_space import largest_of
 
 _KINDS: dict[str, tuple[object, str]] = {
     "domain": (Domain, "a Domain"),

@@ -1,45 +1,29 @@
-"""The marginals of a data cube over a domain: which tables there are, and how they share epsilon.
+"""The marginals of a data cube: which sets of attributes are tables of their own, and their weights.
 
-Promise: the one place where a data cube meets a domain. Every marginal is a table of cells of its own, over
-the attributes that it names, in the order of the domain. One row changes one cell of each by as much as it
-changes a cell of the whole table, so epsilon is split among them; `shares` are whole numbers, and `per_cell`
-is their sum: it multiplies the sensitivity, as for the levels of a tree.
-Cost: nothing is listed but the marginals.
+Promise: a cube names marginals, or all of an order; over a domain they are tables (`table_space`).
 Source: Barak, Chaudhuri, Dwork, Kale, McSherry, Talwar (2007), for marginals released one by one.
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
-from itertools import combinations, pairwise
-from math import comb, gcd, isqrt, lcm, prod
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, Self
+from itertools import combinations
+from math import comb, isqrt, prod
+from typing import Any, ClassVar, Literal, NoReturn, Self
 
-import numpy as np
-
-from hushtable.domain.columns import as_column
 from hushtable.domain.domain import Domain
-from hushtable.domain.encoding import encode
-from hushtable.domain.keys import KeySpace
+from hushtable.domain.items import Item
 from hushtable.domain.limits import LONGEST_LABELS, MOST_NAMES
-from hushtable.errors import BadChoice, BadRelease, shown
+from hushtable.errors import BadChoice, shown
 from hushtable.laws.rationals import Rational, as_positive
-from hushtable.structures.intervals import check_codes
-from hushtable.structures.orders import listed
-from hushtable.structures.structure import HINT, Codes, Column, Entry, NodeSpace, Structure
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from hushtable.structures.structure import Entry, Structure
+from hushtable.structures.table_space import MOST_TABLES, TableSpace, table_space
 
 AUTO = "auto"
-MOST_MARGINALS = 10_000
 ALL_OF = re.compile("all-[1-9][0-9]{0,2}")
-_MOST_BITS = 4096  # of a share: a footer writes their sum
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
@@ -96,7 +80,7 @@ class Marginals(Structure):
     @property
     def called(self) -> str:
         """What it is, in a sentence."""
-        return "a cube"
+        return "a data cube"
 
     @property
     def advice(self) -> str:
@@ -109,7 +93,7 @@ class Marginals(Structure):
         """How counts are weighed where they do not share epsilon equally."""
         return "" if self.weights is None else ", each times the share of its marginal"
 
-    def over(self, domain: Domain, *, keys: Sequence[str] = ()) -> CubeSpace:
+    def over(self, domain: Domain, *, keys: Sequence[str] = ()) -> TableSpace:
         """Return the marginals over a domain."""
         return cube_space(self, domain)
 
@@ -165,147 +149,11 @@ def _marginal(entry: object) -> tuple[str, ...] | str:
     return names
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Marginal:
-    """One table of a cube: the places of its attributes in the whole domain, its own domain, its share."""
-
-    places: tuple[int, ...]
-    domain: Domain
-    share: int
-
-    @property
-    def label(self) -> str:
-        """What the column `marginal` says."""
-        return ", ".join(self.domain.names)
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class CubeSpace(NodeSpace):
-    """The cells of all marginals. A code is the number of a marginal, then a code of each attribute of the
-    domain, 0 for those that the marginal does not have.
-    """
-
-    structure: Marginals = field()
-    domain: Domain
-    marginals: tuple[Marginal, ...] = field()
-
-    @cached_property
-    def space(self) -> KeySpace:
-        """What orders rows: marginal by marginal, and then by code."""
-        return KeySpace([len(self.marginals), *self.domain.shape])
-
-    @cached_property
-    def nodes_total(self) -> int:
-        """The number of cells of all marginals."""
-        return sum(each.domain.cells_total for each in self.marginals)
-
-    @cached_property
-    def per_cell(self) -> int:
-        """The number of marginals, each times its share."""
-        return sum(each.share for each in self.marginals)
-
-    @property
-    def levels(self) -> int:
-        """The number of marginals."""
-        return len(self.marginals)
-
-    @cached_property
-    def share(self) -> int:
-        """The smallest share, which has the most noise."""
-        return min(each.share for each in self.marginals)
-
-    @cached_property
-    def largest(self) -> int:
-        """The number of the marginal with the most cells."""
-        return largest_of(self.marginals)
-
-    def epsilon_of(self, number: int, epsilon: Fraction) -> Fraction:
-        """Return what a marginal has of an epsilon for all."""
-        return epsilon * self.marginals[number].share / self.per_cell
-
-    def codes(self, number: int, codes: Codes) -> Codes:
-        """Return the codes of cells of a marginal."""
-        made = np.zeros((len(codes), 1 + len(self.domain.shape)), dtype=np.int64)
-        made[:, 0] = number
-        made[:, [1 + place for place in self.marginals[number].places]] = codes
-        return made
-
-    def own_codes(self, number: int, codes: Codes) -> Codes:
-        """Return the codes of rows of a marginal in its own domain."""
-        return codes[:, [1 + place for place in self.marginals[number].places]]
-
-    def rows(self, codes: Codes) -> list[slice]:
-        """Return the rows of each marginal among ascending codes."""
-        edges = np.searchsorted(codes[:, 0], np.arange(len(self.marginals) + 1)).tolist()
-        return [slice(start, stop) for start, stop in pairwise(edges)]
-
-    def named(self, domain: Domain) -> str:
-        """Return how many marginals there are, and the first of them."""
-        labels = listed([f"({each.label})" for each in self.marginals])
-        return f"a data cube of {len(self.marginals):,} marginals: {labels}"
-
-    def columns(self, domain: Domain) -> list[Column]:
-        """Return the marginal of a row, and a value of each attribute that it has."""
-        longest = max(len(each.label.encode()) for each in self.marginals)
-        values = [Column(name, "some", place) for place, name in enumerate(domain.names)]
-        return [Column("marginal", "text", longest=longest), *values]
-
-    def to_columns(self, domain: Domain, codes: Codes) -> list[pa.ChunkedArray]:
-        """Return the column of marginals, and one for each attribute, with nulls where a row lacks it."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
-        check_codes(self.space, codes)
-        numbers = codes[:, 0]
-        labels = pa.array([each.label for each in self.marginals]).take(as_column(numbers))
-        has = np.zeros((len(self.marginals), len(domain.names)), dtype=np.bool_)
-        for number, marginal in enumerate(self.marginals):
-            has[number, list(marginal.places)] = True
-        values = domain.decode(codes[:, 1:]).columns
-        absent = [pa.array(~has[numbers, place]) for place in range(len(domain.names))]
-        nulls = [pa.scalar(None, column.type) for column in values]
-        return [labels, *map(pc.if_else, absent, nulls, values)]
-
-    def to_codes(self, domain: Domain, table: pa.Table) -> Codes:
-        """Return the codes of rows of marginals."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
-        labels = pa.array([each.label for each in self.marginals])
-        numbers = pc.index_in(table.column("marginal"), value_set=labels)
-        if numbers.null_count:
-            raise BadRelease("its rows name marginals that it does not have", HINT)
-        codes = np.zeros((table.num_rows, 1 + len(domain.names)), dtype=np.int64)
-        codes[:, 0] = numbers.to_numpy()
-        if (np.diff(codes[:, 0]) < 0).any():
-            raise BadRelease("its rows are not in the order of their codes", HINT)
-        for marginal, rows in zip(self.marginals, self.rows(codes), strict=True):
-            part, places = table.slice(rows.start, rows.stop - rows.start), marginal.places
-            for place, attribute in enumerate(domain.attributes):
-                column = part.column(attribute.name)
-                found = None
-                if place in places and not column.null_count:
-                    found = encode(attribute.values, column)
-                elif place not in places and column.null_count == len(column):
-                    continue
-                if found is None:
-                    fact = f"its column {shown(attribute.name)} holds values that its domain does not have"
-                    raise BadRelease(fact, HINT)
-                codes[rows, 1 + place] = found
-        return codes
-
-
-def largest_of(marginals: Sequence[Marginal]) -> int:
-    """Return the number of the marginal with the most cells."""
-    sizes = [each.domain.cells_total for each in marginals]
-    return sizes.index(max(sizes))
-
-
-def cube_space(structure: Marginals, domain: Domain) -> CubeSpace:
+def cube_space(structure: Marginals, domain: Domain) -> TableSpace:
     """Return the marginals over a domain, or raise `BadChoice` if they do not fit."""
     given, auto = structure.weights, structure.weights == AUTO
     weights = given if isinstance(given, tuple) else (Fraction(1),) * len(structure.sets)
-    found: dict[tuple[int, ...], Fraction] = {}
+    found: dict[tuple[Item, ...], Fraction] = {}
     known = {name: place for place, name in enumerate(domain.names)}
     names = letters = 0
     for entry, weight in zip(structure.sets, weights, strict=True):
@@ -317,25 +165,19 @@ def cube_space(structure: Marginals, domain: Domain) -> CubeSpace:
                     f"these marginals name more than {MOST_NAMES:,} attributes, in {LONGEST_LABELS:,} letters"
                 )
                 raise BadChoice(fact, "Name fewer marginals, or give attributes shorter names.")
-            if places in found:
+            items = tuple(map(Item, places))
+            if items in found:
                 twice = ", ".join(shown(domain.names[place]) for place in places)
                 raise BadChoice(f"the marginal of {twice} is named twice", "Name it once.")
             # Counts go with 1 / cells, and relative errors with cells / epsilon, so that their sum is least
             # where parts of epsilon are in proportion to the root of the cells.
             root = isqrt(prod(domain.shape[place] for place in places))
-            found[places] = Fraction(root) if auto else weight
-            if len(found) > MOST_MARGINALS:
-                fact = f"these are more than {MOST_MARGINALS:,} marginals"
+            found[items] = Fraction(root) if auto else weight
+            if len(found) > MOST_TABLES:
+                fact = f"these are more than {MOST_TABLES:,} marginals"
                 raise BadChoice(fact, "Each of them would get next to nothing of epsilon: name fewer.")
-    shares = _whole(list(found.values()))
-    marginals = [
-        Marginal(places, domain.of(places), share) for places, share in zip(found, shares, strict=True)
-    ]
-    (label, times), *_ = Counter(each.label for each in marginals).most_common(1)
-    if times > 1:
-        fact = f"{times} marginals would be called {shown(label)}"
-        raise BadChoice(fact, "Rename an attribute: a comma in its name makes it read like two.")
-    return CubeSpace(structure, domain, tuple(marginals))
+    every = [Item(place) for place in range(len(domain.names))]
+    return table_space(structure, domain, found, items=every, column="marginal")
 
 
 def _sets(
@@ -353,23 +195,7 @@ def _sets(
     if size > attributes:
         fact = f"{shown(entry)} asks for {size} attributes at a time, and the domain has {attributes}"
         raise BadChoice(fact, f"Take 'all-{attributes}' at most.")
-    if comb(attributes, size) > MOST_MARGINALS:
+    if comb(attributes, size) > MOST_TABLES:
         fact = f"{shown(entry)} stands for {comb(attributes, size):,} marginals"
-        raise BadChoice(fact, f"Up to {MOST_MARGINALS:,} are allowed: name those that matter.")
+        raise BadChoice(fact, f"Up to {MOST_TABLES:,} are allowed: name those that matter.")
     yield from combinations(range(attributes), size)
-
-
-def _whole(weights: list[Fraction]) -> list[int]:
-    """Return weights as whole numbers in the same proportion, as small as they get."""
-    scale = 1
-    for weight in weights:
-        scale = lcm(scale, weight.denominator)
-        if max(scale, int(weight * scale)) >> _MOST_BITS:  # the scale only grows
-            fact = "these weights are in no proportion of numbers that can be written down"
-            raise BadChoice(fact, "Take simpler ones, such as 1 and 2.")
-    scaled = [int(weight * scale) for weight in weights]
-    if max(scaled) >> _MOST_BITS:
-        fact = "these weights are in no proportion of numbers that can be written down"
-        raise BadChoice(fact, "Take simpler ones, such as 1 and 2.")
-    shared = gcd(*scaled)
-    return [each // shared for each in scaled]

@@ -17,9 +17,10 @@ from hushtable.structures.product_dyadic import ProductDyadic
 from hushtable.structures.pruned import Tree
 from hushtable.structures.sketch import CountSketch
 from hushtable.structures.structure import Structure
+from hushtable.structures.tables import Tables
 
 STRUCTURES: dict[str, type[Structure]] = {
-    kind.name: kind for kind in (Cells, Dyadic, Haar, ProductDyadic, Tree, CountSketch, Marginals)
+    kind.name: kind for kind in (Cells, Dyadic, Haar, ProductDyadic, Tree, CountSketch, Marginals, Tables)
 }
 
 

@@ -27,9 +27,10 @@ from hushtable.methods.weights import weights_of
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from hushtable.domain.attributes import Kind
     from hushtable.structures.axes import Axis
-    from hushtable.structures.marginals import Marginal
     from hushtable.structures.paths import RootedTree
+    from hushtable.structures.table_space import Marginal
 
 Codes = NDArray[np.int64]
 Entry = Callable[[str, Any], Any]  # the entry of a footer under a key, if it has this type; else a refusal
@@ -57,6 +58,7 @@ class Column(NamedTuple):
     place: int = 0
     longest: int = 0
     few: bool = True  # whether its values repeat, where they are none of an attribute
+    values: Kind | None = None  # where they are not the attribute's own, but those of one of its levels
 
     @property
     def valued(self) -> bool:
@@ -74,6 +76,8 @@ class Structure(Protocol):
     default_method: ClassVar[str] = "filter"  # for a size alone: the largest sums, which ranges are made of
     takes_total: ClassVar[bool] = False  # whether a noisy total is worth buying beside it
     several: ClassVar[bool] = False  # whether it is several tables, each with a summary of its own
+    part: ClassVar[str] = "marginal"  # what each of them is called
+    needs_levels: ClassVar[bool] = False  # whether readers must know the levels of attributes
     prunes: ClassVar[bool] = False  # whether it stops by itself where noise would make it grow
     key_words: ClassVar[int] = 0  # random words for its public keys, if it has any
     weighing: ClassVar[str] = ""  # how counts are weighed where they do not share epsilon equally

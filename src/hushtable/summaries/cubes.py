@@ -14,7 +14,7 @@ from hushtable.laws.geometric import Geometric
 from hushtable.laws.law import NoiseLaw
 from hushtable.methods.settings import Method
 from hushtable.noise import BitSource
-from hushtable.structures.structure import NodeSpace
+from hushtable.structures.table_space import TableSpace
 from hushtable.summaries.flat import summarize_table
 from hushtable.summaries.summary import Summary
 from hushtable.table.adding import marginals
@@ -24,7 +24,7 @@ from hushtable.table.sparse import SparseTable
 
 def draw_marginals(
     table: SparseTable,
-    cube: NodeSpace,
+    cube: TableSpace,
     methods: Sequence[Method],
     *,
     epsilon: Fraction,
@@ -36,7 +36,7 @@ def draw_marginals(
 ) -> list[Summary]:
     """Draw a summary of each marginal. `sensitivity` is what one person changes in each of them."""
     drawn: list[Summary] = []
-    tables = marginals(table, [each.places for each in cube.marginals])
+    tables = marginals(table, cube)
     for number, (part, method) in enumerate(zip(tables, methods, strict=True)):
         found = summarize_table(
             part,

@@ -199,7 +199,8 @@ for _name in ("dyadic", "haar", "product-dyadic"):
     register_draw(_name, DrawAxes())
 register_draw("tree", DrawPruned())
 register_draw("sketch", DrawSums(sketched))
-register_draw("marginals", DrawMarginals())
+for _name in ("marginals", "tables"):
+    register_draw(_name, DrawMarginals())
 
 
 @dataclass(frozen=True, slots=True)

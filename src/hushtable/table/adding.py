@@ -8,7 +8,7 @@ for each row.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Protocol
 
 import numpy as np
@@ -18,18 +18,19 @@ from hushtable.domain.keys import Keys, KeySpace, repeats, sorted_with_places
 from hushtable.domain.measure import Sensitivities
 from hushtable.structures.sketch import SketchSpace
 from hushtable.structures.structure import NodeSpace
+from hushtable.structures.table_space import TableSpace
 from hushtable.table.lifting import Sums, roomy, saturated
 from hushtable.table.sparse import SparseTable
 
 _FEW_CELLS = 1 << 20  # of a marginal: sums of so many stay in the cache
 
 
-def marginals(table: SparseTable, sets: Sequence[Sequence[int]]) -> Iterator[SparseTable]:
-    """Yield the tables over these attributes of a table. Private."""
+def marginals(table: SparseTable, cube: TableSpace) -> Iterator[SparseTable]:
+    """Yield the tables of a cube. Private."""
     codes, counts = table.space.unpack(table.keys), roomy(table.counts)
-    for places in sets:
-        space = KeySpace([table.shape[place] for place in places])
-        yield _marginal(space, space.pack(codes[:, list(places)]), counts, _added_up(table))
+    for number, marginal in enumerate(cube.marginals):
+        space = marginal.domain.space
+        yield _marginal(space, space.pack(cube.cell_codes(number, codes)), counts, _added_up(table))
 
 
 def _added_up(table: SparseTable) -> Sensitivities | None:

@@ -16,6 +16,7 @@ from hushtable.answers.question import Question
 from hushtable.answers.sketched.answering import SketchAnswers, row_variance
 from hushtable.answers.sketched.rows import Combine, median_variance
 from hushtable.conditions.conditions import selected
+from hushtable.domain.items import Item
 from tests.answers.drawn import drawn
 from tests.answers.enumerated import all_codes, cells_where
 from tests.answers.sketched.sketching import Sketched, quickly, sketched, space
@@ -69,7 +70,14 @@ def test_groups_are_totals(places: tuple[int, ...], condition: str) -> None:
     release = small()
     answers = SketchAnswers(release, release.nodes)
     found = answers.groups(
-        Question(selected(DOMAIN, condition), places, chance=0.05, corrected=None, together=False, top=None)
+        Question(
+            selected(DOMAIN, condition),
+            tuple(map(Item, places)),
+            chance=0.05,
+            corrected=None,
+            together=False,
+            top=None,
+        )
     )
 
     cells = cells_where(DOMAIN, condition)
@@ -99,7 +107,9 @@ def test_nothing_is_asked_for() -> None:
     answers = SketchAnswers(release, release.nodes)
     nothing = selected(DOMAIN, "a = 0 AND a = 1")
     found = answers.total(nothing, chance=0.05, corrected=None).answers
-    groups = answers.groups(Question(nothing, (0,), chance=0.05, corrected=None, together=True, top=3))
+    groups = answers.groups(
+        Question(nothing, tuple(map(Item, (0,))), chance=0.05, corrected=None, together=True, top=3)
+    )
 
     assert (found.value[0], found.standard_error[0], found.low[0], found.high[0]) == (0, 0, 0, 0)
     assert (groups.number, groups.codes.shape) == (0, (0, 1))
@@ -140,7 +150,9 @@ def test_notes_say_how_rows_are_put_together() -> None:
     assert answers.total(asked, chance=0.05, corrected=None).note == CELLS
     median = answers.combined("median").total(asked, chance=0.05, corrected=None)
     assert median.note == CELLS.replace("other cells;", "other cells; the median of rows;")
-    groups = answers.groups(Question(asked, (1,), chance=0.05, corrected=None, together=True, top=None))
+    groups = answers.groups(
+        Question(asked, tuple(map(Item, (1,))), chance=0.05, corrected=None, together=True, top=None)
+    )
     assert groups.note == f"{CELLS}; all 4 intervals hold together"
 
 
@@ -162,7 +174,14 @@ def test_corrections_that_make_no_sense(corrected: Any, total: int | None, messa
     for ask in (
         lambda: answers.total(selected(DOMAIN, "a = 1"), chance=0.05, corrected=corrected),
         lambda: answers.groups(
-            Question(selected(DOMAIN, None), (0,), chance=0.05, corrected=corrected, together=False, top=None)
+            Question(
+                selected(DOMAIN, None),
+                tuple(map(Item, (0,))),
+                chance=0.05,
+                corrected=corrected,
+                together=False,
+                top=None,
+            )
         ),
     ):
         with pytest.raises(ht.BadQuery) as caught:
@@ -303,7 +322,14 @@ def test_simultaneous_intervals_hold_together() -> None:
         found = (
             SketchAnswers(release, nodes)
             .groups(
-                Question(selected(domain, None), (0, 1), chance=0.05, corrected=None, together=True, top=None)
+                Question(
+                    selected(domain, None),
+                    tuple(map(Item, (0, 1))),
+                    chance=0.05,
+                    corrected=None,
+                    together=True,
+                    top=None,
+                )
             )
             .answers
         )

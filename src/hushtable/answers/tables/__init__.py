@@ -1,0 +1,1 @@
+"""Answers from several tables: whole ones fitted together, sparse ones beside them."""

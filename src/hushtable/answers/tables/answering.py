@@ -1,0 +1,389 @@
+"""Answers from a release of several tables, or a data cube: from all of them together.
+
+Promise: what whole tables know is answered by all of them, fitted to one another: right on average, with an
+interval that rests on noise alone. What only a table with a cutoff knows is answered from its rows, completed
+by the whole tables (`raked`), with bounds that hold whatever is hidden. Which tables answer follows from public
+facts, never from rows. The note says where numbers come from.
+Cost: that of the tables that answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import log, prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.answers.answerer import Answered, Answerer, GroupsAnswered
+from hushtable.answers.estimation.cells import CellAnswers
+from hushtable.answers.estimation.groups import MOST_GROUPS
+from hushtable.answers.estimation.notes import groups_note
+from hushtable.answers.estimation.parts import Answers
+from hushtable.answers.estimation.sums import Opened
+from hushtable.answers.estimation.tails import noise
+from hushtable.answers.question import Question
+from hushtable.answers.tables.raked import MOST_COMBINATIONS, Margin, on_grid, raked, sets_of_axes
+from hushtable.answers.tables.whole import Along, WholeTable, WholeTables, allowed_codes
+from hushtable.conditions.selection import Selection
+from hushtable.domain.domain import Domain
+from hushtable.domain.items import Item, attribute_at, codes_at, label_of, parents_between
+from hushtable.errors import BadQuery, shown
+from hushtable.methods.weights import weights_of
+from hushtable.release.terms import Terms
+from hushtable.structures.lattice import Asked
+from hushtable.structures.table_space import Marginal, TableSpace
+
+_SHOWN_TABLES = 12
+_FITTED = "from all whole tables, fitted together"
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """The rows of one table, as a release of cells."""
+
+    marginal: Marginal
+    items: tuple[Item, ...]
+    terms: Terms
+    codes: NDArray[np.int64]
+    counts: NDArray[np.int64]
+
+    @property
+    def domain(self) -> Domain:
+        return self.terms.domain
+
+    @cached_property
+    def answers(self) -> CellAnswers:
+        return CellAnswers(self)
+
+    @cached_property
+    def weights(self) -> NDArray[np.float64]:
+        return weights_of(self.counts, self.terms.threshold)
+
+    @property
+    def noise(self) -> float:
+        """The logarithm of the noise that an answer about everybody has."""
+        size, cells = self.terms.method.size, self.domain.cells_total
+        sampled = log(cells) - log(size) if size and size < cells else 0.0
+        return log(max(noise(self.terms.law).variance, 1e-300)) + log(cells) + sampled
+
+    def column(self, domain: Domain, item: Item) -> NDArray[np.int64] | None:
+        """Return the codes of an item in all rows, None where the table does not have it as fine."""
+        for place, own in enumerate(self.items):
+            if own.place == item.place and own.level <= item.level:
+                attribute = domain.attributes[item.place]
+                if own.level == item.level:
+                    return self.codes[:, place]
+                if not own.level:
+                    return codes_at(attribute, item.level, self.codes[:, place])
+                return parents_between(attribute, own.level, item.level)[self.codes[:, place]]
+        return None
+
+
+class TableAnswers(Answerer):
+    """The rows of several tables, ready to answer."""
+
+    levelled = True
+
+    def __init__(self, release: Opened, space: TableSpace) -> None:
+        self._space, self._release = space, release
+        self._domain, self._rows = space.domain, space.rows(release.codes)
+        self._parts: dict[int, _Part] = {}
+
+    @cached_property
+    def _whole(self) -> WholeTables:
+        """The tables that are published whole, and the noisy total if one was bought."""
+        found = []
+        for number in range(len(self._space.marginals)):
+            part = self._part(number)
+            if part.terms.method.complete:
+                counts = np.zeros(part.domain.shape)
+                counts[tuple(part.codes.T)] = part.counts
+                found.append(WholeTable(part.items, part.terms.law, counts))
+        terms = self._release.terms
+        if terms.total_law is not None and terms.total is not None:
+            found.append(WholeTable((), terms.total_law, np.array(float(terms.total))))
+        return WholeTables(self._domain, found)
+
+    def total(self, selection: Selection, *, chance: float, corrected: bool | None) -> Answered:
+        """Estimate the sum over a set of cells."""
+        question = Question(selection, (), chance=chance, corrected=corrected)
+        found = self.groups(question)
+        return Answered(found.answers, found.note)
+
+    def cell(self, selection: Selection, *, chance: float) -> Answered:
+        """Estimate the only cell of a selection: by the whole tables, or by its own published count."""
+        whole = self._answered(Question(selection, (), chance=chance))
+        if whole is not None:
+            return Answered(whole, f"{_FITTED}; unbiased; the interval holds for the true count")
+        finest = [Item(place) for place in range(len(self._domain.names))]
+        for part in self._sparse(finest):
+            within = selection.within(part.domain, range(len(finest)))
+            return part.answers.cell(within, chance=chance)
+        raise self._refused(finest)
+
+    def groups(self, question: Question) -> GroupsAnswered:
+        """Estimate the sum for each group."""
+        if not question.selection.cells:
+            nothing = np.zeros(1 if not question.items else 0)
+            codes = np.zeros((len(nothing), len(question.items)), dtype=np.int64)
+            return GroupsAnswered(codes, Answers(*[nothing] * 4), "no cell meets the condition", len(nothing))
+        codes = self._codes(question)
+        number = prod(len(each) for each in codes)
+        if number > MOST_GROUPS:
+            return self._many(question, number)
+        chance = question.chance_of_one(number)
+        found = self._answered(question, codes, chance)
+        if found is not None:
+            about = f"{_FITTED}: unbiased; the interval holds for the true answer"
+        else:
+            found, about = self._completed(question, codes, chance)
+        listed = (
+            np.stack([each.ravel() for each in np.meshgrid(*codes, indexing="ij")] if codes else [], axis=1)
+            if codes
+            else np.zeros((1, 0), dtype=np.int64)
+        )
+        note = groups_note(about, question, groups=number) if codes else about
+        return GroupsAnswered(listed, found, note, number)
+
+    # Whole tables.
+
+    def _codes(self, question: Question) -> list[NDArray[np.int64]]:
+        """Return the codes of the groups along each item asked for: those that a condition leaves."""
+        found = []
+        for place, level in question.items:
+            attribute, runs = self._domain.attributes[place], question.selection.codes(place)
+            size = attribute_at(self._domain, Item(place, level)).size
+            if place not in question.selection.attributes:
+                found.append(np.arange(size, dtype=np.int64))
+            else:
+                found.append(np.unique(codes_at(attribute, level, runs.all())))
+        return found
+
+    def _along(
+        self, question: Question, codes: Sequence[NDArray[np.int64]], places: Sequence[int] | None = None
+    ) -> list[Along]:
+        """Return what a question adds up along each attribute, or along some of them."""
+        selection = question.selection
+        groups = {place: (level, each) for (place, level), each in zip(question.items, codes, strict=True)}
+        wanted = sorted({*groups, *selection.attributes}) if places is None else places
+        nothing = np.zeros(0, dtype=np.int64)
+        return [
+            Along(place, *groups.get(place, (None, nothing)), allowed_codes(selection, place))
+            for place in wanted
+        ]
+
+    def _answered(
+        self,
+        question: Question,
+        codes: Sequence[NDArray[np.int64]] = (),
+        chance: float | None = None,
+    ) -> Answers | None:
+        """Return answers from whole tables; None where they do not know what is asked for."""
+        chance = question.chance if chance is None else chance
+        if not question.selection.is_product:
+            return self._scattered(question, codes, chance)
+        found = self._whole.answers(self._along(question, codes), chance=chance)
+        return found if found is None else self._in_order(question, codes, found)
+
+    def _in_order(self, question: Question, codes: Sequence[NDArray[np.int64]], found: Answers) -> Answers:
+        """Return answers in the order of the groups: they come with attributes in the domain's order."""
+        places = [item.place for item in question.items]
+        order = np.argsort(places, kind="stable")
+        shape = [len(codes[place]) for place in order]
+        back = np.argsort(order, kind="stable")
+        moved = [
+            each.reshape(shape).transpose(back).ravel()
+            for each in (found.value, found.standard_error, found.low, found.high)
+        ]
+        return Answers(*moved)
+
+    def _scattered(
+        self, question: Question, codes: Sequence[NDArray[np.int64]], chance: float
+    ) -> Answers | None:
+        """Return answers for a condition that is no product of ones on single attributes.
+
+        Their variance is at most that of the best table by itself.
+        """
+        selection = question.selection
+        places = sorted({*selection.attributes, *(item.place for item in question.items)})
+        every = [
+            Along(place, 0, np.arange(self._domain.shape[place], dtype=np.int64), None) for place in places
+        ]
+        known = self._whole.resolved(every)
+        if known is None:
+            return None
+        value = self._whole.fitted.table(known[0])
+        columns = [each.ravel().astype(np.uint64) for each in np.indices(value.shape)]
+        within = selection.within(self._domain.of(places), places)
+        kept = within.rows(columns)
+        index = np.zeros(1, dtype=np.intp)
+        for (place, level), each in zip(question.items, codes, strict=True):
+            own = columns[places.index(place)][kept].astype(np.int64)
+            found = codes_at(self._domain.attributes[place], level, own)
+            index = index * len(each) + np.searchsorted(each, found)
+        number = prod(len(each) for each in codes)
+        index = np.broadcast_to(index, value.ravel()[kept].shape)
+        sums = np.bincount(index, weights=value.ravel()[kept], minlength=number)
+        cells = np.bincount(index, minlength=number) / max(len(value.ravel()[kept]), 1)
+        deviation = np.sqrt(cells) * self._whole.raw(places, selection)
+        reach = deviation * self._whole.reach(chance)
+        return Answers(sums, deviation, sums - reach, sums + reach)
+
+    # Tables with a cutoff.
+
+    def _completed(
+        self, question: Question, codes: Sequence[NDArray[np.int64]], chance: float
+    ) -> tuple[Answers, str]:
+        """Return answers from a table with a cutoff, completed by the whole ones, with bounds."""
+        selection = question.selection
+        levels = dict(question.items)
+        for place in selection.attributes:
+            levels[place] = 0  # a condition is on the attribute's own values
+        axes = [Item(place, level) for place, level in sorted(levels.items())]
+        for part in self._sparse(axes):
+            break
+        else:
+            raise self._refused(axes)
+        shape = [attribute_at(self._domain, item).size for item in axes]
+        if prod(shape) > MOST_COMBINATIONS or not selection.is_product or not self._whole.lattice.tables:
+            return self._alone(part, question)
+        columns = [part.column(self._domain, item) for item in axes]
+        grid = on_grid([each for each in columns if each is not None], part.weights, shape)
+        margins = list(self._margins(axes))
+        hidden = raked(grid, margins)
+        asked = [self._asked(item, question, codes) for item in axes]
+        shown_sums, hidden_sums = grid, hidden
+        for axis, each in enumerate(asked):
+            shown_sums, hidden_sums = each.added(shown_sums, axis), each.added(hidden_sums, axis)
+        value = (shown_sums + hidden_sums).ravel()
+        high = self._at_most(question, codes, axes, margins, chance)
+        deviation = np.maximum(high - value, value) / 2
+        found = Answers(value, deviation, np.zeros_like(value), np.maximum(high, value))
+        about = (
+            f"from the table of {part.marginal.label}: counts below its cutoff of {part.terms.cutoff:,.10g} are "
+            "hidden, and estimated from the whole tables; the interval holds whatever is hidden"
+        )
+        return self._in_order(question, codes, found), about
+
+    def _asked(self, item: Item, question: Question, codes: Sequence[NDArray[np.int64]]) -> Asked:
+        """Return what is added up along an axis of the grid."""
+        place, level = item
+        groups = dict(zip((each.place for each in question.items), codes, strict=True))
+        levels = dict(question.items)
+        allowed = allowed_codes(question.selection, place)
+        attribute = self._domain.attributes[place]
+        weights = np.ones(attribute_at(self._domain, item).size) if allowed is None else allowed.astype(float)
+        if place not in groups:
+            return Asked(weights=weights[np.newaxis])
+        if levels[place] == level:
+            return Asked(codes=groups[place])
+        coarser = codes_at(attribute, levels[place], np.arange(attribute.size, dtype=np.int64))
+        return Asked(weights=(coarser[np.newaxis] == groups[place][:, np.newaxis]) * weights)
+
+    def _margins(self, axes: Sequence[Item]) -> Iterator[Margin]:
+        """Yield what whole tables say of some of the axes."""
+        for some in sets_of_axes(len(axes)):
+            along = [
+                Along(place, level, np.arange(attribute_at(self._domain, Item(place, level)).size), None)
+                for place, level in (axes[axis] for axis in some)
+            ]
+            known = self._whole.resolved(along)
+            if known is not None:
+                table, asked = known
+                sums = self._whole.fitted.table(table)
+                for axis, each in enumerate(asked):
+                    sums = each.added(sums, axis)
+                yield Margin(some, sums)
+
+    def _at_most(
+        self,
+        question: Question,
+        codes: Sequence[NDArray[np.int64]],
+        axes: Sequence[Item],
+        margins: Sequence[Margin],
+        chance: float,
+    ) -> NDArray[np.float64]:
+        """Return what each group holds at most: no more than any whole table says of all that it is part of."""
+        sets = [margin.axes for margin in margins]
+        largest = [each for each in sets if not any(set(each) < set(other) for other in sets)]
+        groups = dict(zip((item.place for item in question.items), codes, strict=True))
+        lengths = [len(groups.get(item.place, (0,))) for item in axes]
+        most = np.full(lengths, np.inf)
+        for some in largest:
+            places = [axes[axis].place for axis in some]
+            along = self._along(question, codes, places)
+            found = self._whole.answers(along, chance=chance / len(largest))
+            if found is not None:
+                shape = [lengths[axis] if axis in some else 1 for axis in range(len(axes))]
+                most = np.minimum(most, np.maximum(found.high, 0.0).reshape(shape))
+        return most.ravel()
+
+    def _alone(self, part: _Part, question: Question) -> tuple[Answers, str]:
+        """Return answers from one table by itself."""
+        places = [self._place_in(part, item) for item in question.items]
+        within = question.selection.within(part.domain, [item.place for item in part.items])
+        asked = Question(
+            within,
+            [Item(place) for place in places],
+            chance=question.chance,
+            together=question.together,
+            corrected=question.corrected,
+            top=question.top,
+        )
+        if not places:
+            alone = part.answers.total(within, chance=question.chance, corrected=question.corrected)
+            return alone.answers, f"from the table of {part.marginal.label}: {alone.note}"
+        found = part.answers.groups(asked)
+        return found.answers, f"from the table of {part.marginal.label}: {found.note}"
+
+    def _many(self, question: Question, number: int) -> GroupsAnswered:
+        """Return the groups that have rows, where there are too many to list."""
+        axes = [*question.items, *(Item(place) for place in question.selection.attributes)]
+        for part in self._sparse(axes):
+            places = [Item(self._place_in(part, item)) for item in question.items]
+            within = question.selection.within(part.domain, [item.place for item in part.items])
+            asked = Question(
+                within,
+                places,
+                chance=question.chance,
+                together=question.together,
+                corrected=question.corrected,
+                top=question.top,
+            )
+            return part.answers.groups(asked)
+        raise self._refused(axes)
+
+    def _place_in(self, part: _Part, item: Item) -> int:
+        if item not in part.items:
+            label = label_of(self._domain, item)
+            raise BadQuery(
+                f"there are too many groups to add up {shown(label)}", "Ask about fewer attributes."
+            )
+        return part.items.index(item)
+
+    def _sparse(self, axes: Sequence[Item]) -> Iterator[_Part]:
+        """Yield the tables that have all these items, the one with the least noise first."""
+        parts = [self._part(number) for number in range(len(self._space.marginals))]
+        has = [part for part in parts if all(part.column(self._domain, item) is not None for item in axes)]
+        yield from sorted(has, key=lambda part: part.noise)
+
+    def _part(self, number: int) -> _Part:
+        if number not in self._parts:
+            release, rows, marginal = self._release, self._rows[number], self._space.marginals[number]
+            codes = self._space.own_codes(number, release.codes[rows])
+            items = tuple(self._space.items[place] for place in marginal.places)
+            self._parts[number] = _Part(
+                marginal, items, release.terms.part(number), codes, release.counts[rows]
+            )
+        return self._parts[number]
+
+    def _refused(self, wanted: Sequence[Item]) -> BadQuery:
+        names = ", ".join(shown(label_of(self._domain, item)) for item in wanted)
+        labels = [f"({each.label})" for each in self._space.marginals[:_SHOWN_TABLES]]
+        more = len(self._space.marginals) - len(labels)
+        labels += [f"{more:,} more"] * bool(more)
+        fact = f"no {self._space.structure.part} of this release has {names} together"
+        return BadQuery(fact, f"Ask about the attributes of one of {', '.join(labels)}.")

@@ -1,0 +1,178 @@
+"""Answers from tables that are published whole, fitted together.
+
+Promise: an answer is right on average, agrees with every other one of the same release, and its variance is
+exact (`structures.lattice`). Its interval holds for whatever groups are asked for: it rests on noise alone.
+Cost: fitting is done once; an answer costs the cells of the table that it adds up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from math import prod
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.answers.estimation.parts import Answers
+from hushtable.answers.estimation.tails import noise, normal_reach
+from hushtable.conditions.selection import Selection
+from hushtable.domain.domain import Domain
+from hushtable.domain.items import Item, parents_between
+from hushtable.laws.law import NoiseLaw
+from hushtable.structures.lattice import Array, Asked, Depths, FittedTables, LevelChain, TableLattice
+
+_MOST_ATTRIBUTES = 12  # of a table that is fitted: it has 2^k components
+_MOST_CODES = 1 << 24  # of an attribute in a condition that is looked at code by code
+_MOST_WEIGHTS = 1 << 24  # numbers that say what is added up along one attribute
+
+
+class WholeTable(NamedTuple):
+    """A table that is published whole: its items, the law of its noise, and its counts."""
+
+    items: tuple[Item, ...]
+    law: NoiseLaw
+    counts: Array  # with an axis for each item
+
+
+class Along(NamedTuple):
+    """What a question adds up along one attribute: groups at a level, cells that a condition allows, or both.
+
+    `level` is that of the groups, None where everything that is allowed is added up; `groups` are the codes
+    there. `allowed` are codes of the attribute's own values, None where all are.
+    """
+
+    place: int
+    level: int | None
+    groups: NDArray[np.int64]
+    allowed: NDArray[np.bool_] | None
+
+
+class WholeTables:
+    """The whole tables of a release, ready to answer."""
+
+    def __init__(self, domain: Domain, tables: Sequence[WholeTable]) -> None:
+        self._domain = domain
+        self._tables = [each for each in tables if len(each.items) <= _MOST_ATTRIBUTES]
+        used: dict[int, set[int]] = {}
+        for table in self._tables:
+            for place, level in table.items:
+                used.setdefault(place, set()).add(level)
+        # From coarse to fine: the level at depth d is the one before d - 1.
+        self._levels = {place: sorted(levels, reverse=True) for place, levels in used.items()}
+
+    @cached_property
+    def lattice(self) -> TableLattice:
+        """The tables and the variances of their noise."""
+        chains = {place: self._chain(place) for place in self._levels}
+        depths = [self.depths(each.items) for each in self._tables]
+        return TableLattice(chains, depths, [noise(each.law).variance for each in self._tables])
+
+    @cached_property
+    def fitted(self) -> FittedTables:
+        """The tables, fitted to one another."""
+        return self.lattice.fitted([each.counts for each in self._tables])
+
+    def _chain(self, place: int) -> LevelChain:
+        attribute, levels = self._domain.attributes[place], self._levels[place]
+        parents = [np.zeros(self._size(place, levels[0]), dtype=np.intp)]
+        for coarse, fine in zip(levels, levels[1:], strict=False):
+            parents.append(parents_between(attribute, fine, coarse).astype(np.intp))
+        return LevelChain((1, *(self._size(place, level) for level in levels)), tuple(parents))
+
+    def _size(self, place: int, level: int) -> int:
+        attribute = self._domain.attributes[place]
+        return attribute.levels[level - 1].values.size if level else attribute.size
+
+    def depths(self, items: Sequence[Item]) -> Depths:
+        """Return items as depths of chains."""
+        return tuple((place, 1 + self._levels[place].index(level)) for place, level in sorted(items))
+
+    def resolved(self, question: Sequence[Along]) -> tuple[Depths, list[Asked]] | None:
+        """Return the fitted table that a question adds up, and what along each attribute; None if unknown."""
+        found = []
+        for along in sorted(question):
+            asked = self._asked(along)
+            if asked is None:
+                return None
+            found.append((along.place, *asked))
+        table = tuple((place, depth) for place, depth, _ in found)
+        return (table, [each for *_, each in found]) if self.lattice.knows(table) else None
+
+    def _asked(self, along: Along) -> tuple[int, Asked] | None:
+        """Return the coarsest depth at which an attribute is fine enough, and what is added up there."""
+        attribute, allowed = self._domain.attributes[along.place], along.allowed
+        for depth, level in enumerate(self._levels.get(along.place, ()), start=1):
+            if along.level is not None and level > along.level:
+                continue
+            weights = np.ones(self._size(along.place, level))
+            if allowed is not None:
+                parents = parents_between(attribute, 0, level)
+                inside = np.bincount(parents[allowed], minlength=len(weights))
+                if (
+                    not np.isin(inside, (0,)).all()
+                    and ((inside > 0) & (inside < np.bincount(parents, minlength=len(weights)))).any()
+                ):
+                    continue  # a condition that cuts through values of this level
+                weights = (inside > 0).astype(np.float64)
+            if along.level is None:
+                return depth, Asked(weights=weights[np.newaxis])
+            if along.level == level:
+                return depth, Asked(codes=along.groups)  # groups are those that a condition allows
+            if len(along.groups) * len(weights) > _MOST_WEIGHTS:
+                return None
+            coarser = parents_between(attribute, level, along.level)
+            rows = (coarser[np.newaxis] == along.groups[:, np.newaxis]) * weights
+            return depth, Asked(weights=rows)
+        return None
+
+    def answers(self, question: Sequence[Along], *, chance: float) -> Answers | None:
+        """Return estimates with an axis for each attribute that has groups, flattened; None if unknown."""
+        known = self.resolved(question)
+        if known is None:
+            return None
+        table, asked = known
+        value = self.fitted.table(table)
+        for axis, each in enumerate(asked):
+            value = each.added(value, axis)
+        deviation = np.sqrt(self.lattice.spread(table, asked))
+        value, deviation = value.ravel(), deviation.ravel()
+        reach = deviation * self.reach(chance)
+        return Answers(value, deviation, value - reach, value + reach)
+
+    def reach(self, chance: float) -> float:
+        """Return how many standard deviations an answer may be off, with that chance.
+
+        An answer adds up noise of many cells, which is close to normal, or of few, which reaches as far as
+        that of one does. What reaches farther is taken.
+        """
+        alone = [noise(each.law) for each in self._tables]
+        one = np.ones(1)
+        return max(
+            normal_reach(chance),
+            *(float(each.reach(one, chance)[1][0]) / each.variance**0.5 for each in alone if each.variance),
+        )
+
+    def raw(self, places: Sequence[int], selection: Selection) -> float:
+        """Return the smallest standard deviation with which one table by itself answers a condition."""
+        found = []
+        for table in self._tables:
+            own = {item.place for item in table.items if not item.level}
+            if own.issuperset(places):
+                cells = selection.cells
+                outside = prod(size for place, size in enumerate(self._domain.shape) if place not in own)
+                found.append((cells / outside * noise(table.law).variance) ** 0.5)
+        return min(found)
+
+
+def allowed_codes(selection: Selection, place: int) -> NDArray[np.bool_] | None:
+    """Return which codes of an attribute a condition allows, None where it allows all."""
+    if place not in selection.attributes:
+        return None
+    size = selection.domain.shape[place]
+    if size > _MOST_CODES:
+        return None
+    truth = np.zeros(size, dtype=np.bool_)
+    truth[selection.codes(place).all()] = True
+    return truth

@@ -1,0 +1,191 @@
+"""Attributes at one of their levels, as tables and questions name them: `day`, `month(day)`.
+
+Promise: a text names exactly one attribute and one of its levels, or is refused with the nearest name. Codes at
+a level follow from the codes of the attribute's own values by what the domain declares.
+Cost: a few operations on whole arrays for the codes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from difflib import get_close_matches
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.domain.attributes import Attribute, Bins, Times
+from hushtable.domain.domain import Domain
+from hushtable.domain.levels import CategoryLevel
+from hushtable.errors import BadChoice, shown
+
+# An item is a name, or a level and a name in brackets; either may stand in double quotes.
+_WORD = r'"(?:[^"]|"")*"|[^,()":]+'
+_ITEM = re.compile(
+    rf"\s*(?P<first>{_WORD})\s*(?:\(\s*(?P<inner>{_WORD})\s*\)\s*)?(?P<ranges>:\s*ranges\s*)?(?:,|$)"
+)
+_ONE = re.compile("1 ([a-z]+)")
+
+
+class Item(NamedTuple):
+    """An attribute by its place in the domain, at a level: 0 for its own values, then from fine to coarse."""
+
+    place: int
+    level: int = 0
+
+
+class NamedItem(NamedTuple):
+    """An item as somebody wrote it: the attribute's name, the level's if there is one, and for ranges or not."""
+
+    name: str
+    level: str | None = None
+    ranges: bool = False
+
+
+def items_in(text: str) -> list[NamedItem]:
+    """Return the items that a text names, separated by commas.
+
+    >>> items_in("month(day), diagnosis")
+    [NamedItem(name='day', level='month', ranges=False), NamedItem(name='diagnosis', level=None, ranges=False)]
+    >>> items_in('"15 minutes"(time):ranges')
+    [NamedItem(name='time', level='15 minutes', ranges=True)]
+    """
+    found, start = [], 0
+    while start < len(text) or not found:
+        match = _ITEM.match(text, start)
+        if match is None or match.end() == start or not _plain(match["first"]):
+            hint = 'Write names of attributes, as in "town", "town,job" or "month(day),diagnosis".'
+            raise BadChoice(f"{shown(text)} is no list of attributes", hint)
+        first, inner, ranges = _plain(match["first"]), match["inner"], match["ranges"] is not None
+        found.append(
+            NamedItem(first, None, ranges) if inner is None else NamedItem(_plain(inner), first, ranges)
+        )
+        start = match.end()
+        if start == len(text) and text[-1:] == ",":
+            raise BadChoice(f"{shown(text)} ends with a comma", "Name another attribute, or leave it out.")
+    return found
+
+
+def _plain(word: str) -> str:
+    word = word.strip()
+    return word[1:-1].replace('""', '"') if word.startswith('"') else word
+
+
+def item_of(domain: Domain, said: NamedItem) -> Item:
+    """Return the item of a domain that is meant, or raise `BadChoice` with the nearest name."""
+    names = domain.names
+    if said.name not in names:
+        raise BadChoice(
+            f"there is no attribute {shown(said.name)}", _nearest(said.name, names, "The attributes are")
+        )
+    place = names.index(said.name)
+    if said.level is None:
+        return Item(place)
+    levels = [level.name for level in domain.attributes[place].levels]
+    for wanted in (said.level, f"1 {said.level}"):
+        if wanted in levels:
+            return Item(place, 1 + levels.index(wanted))
+    fact = f"the attribute {shown(said.name)} has no level {shown(said.level)}"
+    if not levels:
+        raise BadChoice(fact, "It has none; `levels` of its values in the domain file declares them.")
+    raise BadChoice(fact, _nearest(said.level, [_short(each) for each in levels], "Its levels are"))
+
+
+def items_of(domain: Domain, said: object) -> tuple[Item, ...]:
+    """Return the items of a domain that are meant: a text, a list of texts, or levels by attribute.
+
+    They are in the order of the domain, each attribute once.
+    """
+    if isinstance(said, str):
+        named = [NamedItem(said)] if said in domain.names else items_in(said)
+    elif isinstance(said, Mapping):
+        named = [NamedItem(name, level) for name, level in said.items()]
+    elif isinstance(said, Sequence):
+        named = [
+            each for text in said for each in ([NamedItem(text)] if text in domain.names else items_in(text))
+        ]
+    else:
+        raise BadChoice(
+            f"{shown(said)} names no attributes", 'Write a text such as "town,job", or a list of names.'
+        )
+    for each in named:
+        if each.ranges:
+            fact = f"ranges of {shown(each.name)} cannot be asked for here"
+            raise BadChoice(fact, "Leave `:ranges` out, or publish a tree: structure=ht.Tree().")
+    items = sorted(item_of(domain, each) for each in named)
+    for one, two in zip(items, items[1:], strict=False):
+        if one.place == two.place:
+            name = shown(domain.names[one.place])
+            raise BadChoice(f"the attribute {name} is named twice", "Name it once, at one level.")
+    return tuple(items)
+
+
+def label_of(domain: Domain, item: Item) -> str:
+    """Return what an item is called: its attribute's name, with the level before it if it has one."""
+    attribute = domain.attributes[item.place]
+    if not item.level:
+        return attribute.name
+    return f"{_short(attribute.levels[item.level - 1].name)}({attribute.name})"
+
+
+def attribute_at(domain: Domain, item: Item) -> Attribute:
+    """Return an item as an attribute of its own, called by its label."""
+    attribute = domain.attributes[item.place]
+    if not item.level:
+        return attribute
+    values = attribute.levels[item.level - 1].values
+    return replace(
+        attribute, name=label_of(domain, item), values=values, levels=(), missing="drop", outside="drop"
+    )
+
+
+def codes_at(attribute: Attribute, level: int, codes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the codes at a level of an attribute of codes of its own values."""
+    if not level:
+        return codes
+    found = attribute.levels[level - 1]
+    if isinstance(found, CategoryLevel):
+        return found.codes[codes].astype(np.int64)
+    values, coarser = attribute.values, found.values
+    if isinstance(values, Bins) and isinstance(coarser, Bins):
+        return codes // int(coarser.step / values.step)
+    assert isinstance(values, Times)
+    assert isinstance(coarser, Times)
+    if values.unit == coarser.unit:
+        return codes // (coarser.every // values.every)
+    seconds = np.datetime64(values.start, "s").astype(np.int64) + codes * np.int64(values.every)
+    months = seconds.astype("datetime64[s]").astype("datetime64[M]").astype(np.int64)
+    return (months - _month(coarser.start)) // coarser.every
+
+
+def parents_between(attribute: Attribute, fine: int, coarse: int) -> NDArray[np.int64]:
+    """Return the code at a coarser level of each code at a finer one."""
+    if not fine:
+        return codes_at(attribute, coarse, np.arange(attribute.size, dtype=np.int64))
+    finer = attribute.levels[fine - 1]
+    if isinstance(finer, CategoryLevel):
+        own = np.arange(attribute.size, dtype=np.int64)
+        parents = np.empty(finer.values.size, dtype=np.int64)
+        parents[codes_at(attribute, fine, own)] = codes_at(attribute, coarse, own)
+        return parents
+    alone = replace(attribute, values=finer.values, levels=(attribute.levels[coarse - 1],))
+    return codes_at(alone, 1, np.arange(finer.values.size, dtype=np.int64))
+
+
+def _month(time: datetime) -> int:
+    return (time.year - 1970) * 12 + time.month - 1
+
+
+def _short(level: str) -> str:
+    """Return a level's name as items give it: `month` for `1 month`."""
+    one = _ONE.fullmatch(level)
+    return one[1] if one else level
+
+
+def _nearest(name: str, known: Sequence[str], lead: str) -> str:
+    near = get_close_matches(str(name), known, n=1)
+    guess = f"Did you mean {shown(near[0])}? " if near else ""
+    return f"{guess}{lead} {', '.join(map(shown, known))}."

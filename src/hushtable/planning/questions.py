@@ -1,0 +1,356 @@
+r"""Which tables to publish for the questions that people will ask, and how they share epsilon.
+
+Promise: the choice follows from the questions and from public sizes alone, so it costs nothing and tells
+nothing. Every question that whole tables can answer is answered by all of them, fitted together; its error is
+known beforehand, exactly (`structures.lattice`).
+The measure: the weighted geometric mean, over the questions, of the root mean square error of a group. It is
+that of relative errors too, since the counts that one expects only scale it; and a question of large groups
+counts as much as one of small ones. Where the shares are best, every table has as large a share of epsilon as
+it contributes to the answers; so they are found by giving each what it contributes, again and again.
+Cost: milliseconds for tens of tables, seconds for hundreds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations
+from math import prod, sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.domain.domain import Domain
+from hushtable.domain.items import Item, attribute_at, items_of, label_of
+from hushtable.errors import BadChoice, shown
+from hushtable.laws.law import NoiseLaw
+from hushtable.laws.rationals import as_positive
+from hushtable.structures.lattice import Depths, LevelChain, TableLattice, components
+from hushtable.structures.tables import Tables
+
+_STEPS = 1000  # shares are whole numbers of this many parts
+_ROUNDS = 500
+_CLOSE = 1e-5
+_WORTH = 0.004  # a smaller share is not worth a table
+_MOST_TABLES = 300  # of a default: with more, each would get next to nothing
+_CELLS_OF_TWO = 0.8  # the share of the cells of two attributes, whose own questions are the paper's
+_CELLS_OF_MORE = 0.25
+_TRIES = 30
+
+
+@dataclass(frozen=True, slots=True)
+class AskedQuestion:
+    """How many, by these items; questions with twice the weight count twice."""
+
+    items: tuple[Item, ...]
+    weight: Fraction = Fraction(1)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class QuestionPlan:
+    """Tables for questions: what they are, and the error to expect for each question. Public."""
+
+    domain: Domain
+    questions: tuple[AskedQuestion, ...]
+    tables: tuple[tuple[Item, ...], ...]
+    shares: tuple[int, ...]
+    size: int
+
+    @property
+    def structure(self) -> Tables:
+        """The tables as a structure to publish."""
+        labels = [self.label(items) for items in self.tables]
+        return Tables(*labels, shares=list(self.shares))
+
+    def label(self, items: Iterable[Item]) -> str:
+        """Return what a table or a question is called."""
+        return ",".join(_quoted(self.domain, item) for item in items)
+
+    def is_whole(self, items: tuple[Item, ...]) -> bool:
+        """Return whether a table is published whole."""
+        return _cells(self.domain, items) <= self.size
+
+    @property
+    def any_whole(self) -> bool:
+        """Whether any table is published whole: then they tell the total, and none is bought."""
+        return any(map(self.is_whole, self.tables))
+
+    def errors(self, laws: Sequence[NoiseLaw]) -> list[float | None]:
+        """Return the root mean square error to expect for a group of each question, given each table's law.
+
+        None where no whole table knows the question: then the error depends on counts that nobody knows yet.
+        """
+        whole = [each for each, items in enumerate(self.tables) if self.is_whole(items)]
+        made = _Lattice(self.domain, [self.tables[each] for each in whole])
+        lattice = made.at([laws[each].floats.variance for each in whole])
+        depths = [made.depths(question.items) for question in self.questions]
+        return [
+            sqrt(lattice.mean_variance(each)) if each is not None and lattice.knows(each) else None
+            for each in depths
+        ]
+
+
+def asked_questions(domain: Domain, ask: object) -> tuple[AskedQuestion, ...]:
+    """Return the questions that an owner names, or raise `BadChoice` with the nearest names."""
+    entries = [ask] if isinstance(ask, str | Mapping) else list(ask) if isinstance(ask, Iterable) else []
+    if not entries:
+        hint = 'Name attributes, as in ask=["town", "town,job", "month(day),diagnosis"].'
+        raise BadChoice(f"ask={shown(ask)} names no questions", hint)
+    found: dict[tuple[Item, ...], Fraction] = {}
+    for entry in entries:
+        weight, said = Fraction(1), entry
+        if isinstance(entry, Mapping) and "ask" in entry and set(entry) <= {"ask", "weight"}:
+            hint = "Weights say how much a question counts: 2 for twice as much as 1."
+            weight = as_positive(entry.get("weight", 1), name="weight", hint=hint)
+            said = entry["ask"]
+        items = items_of(domain, said)
+        if items in found:
+            raise BadChoice(f"the question {shown(said)} is named twice", "Name it once; give it a weight.")
+        found[items] = weight
+    return tuple(AskedQuestion(items, weight) for items, weight in found.items())
+
+
+def planned_for(domain: Domain, questions: Sequence[AskedQuestion], *, size: int) -> QuestionPlan:
+    """Return the tables for these questions, of up to `size` rows each."""
+    candidates = [question.items for question in questions]
+    # What a table with a cutoff hides is estimated from whole tables of its attributes.
+    for items in list(candidates):
+        if _cells(domain, items) > size:
+            candidates += [(item,) for item in items if len(items) > 1]
+    weights = [float(question.weight) for question in questions]
+    extra = _extra(domain, questions, candidates, size)
+    found = _shared(
+        domain,
+        [*(question.items for question in questions), *extra],
+        [*weights, *[0.1 * sum(weights) / len(weights)] * len(extra)],
+        list(dict.fromkeys(candidates)),
+        size=size,
+    )
+    return QuestionPlan(domain, tuple(questions), *found, size)
+
+
+def _extra(
+    domain: Domain, questions: Sequence[AskedQuestion], candidates: Sequence[tuple[Item, ...]], size: int
+) -> list[tuple[Item, ...]]:
+    """Return candidates that nobody asked about, which complete others."""
+    asked = {question.items for question in questions}
+    known = {each for items in asked if _cells(domain, items) <= size for each in _within(items)}
+    return [items for items in dict.fromkeys(candidates) if items not in asked and items not in known]
+
+
+def _within(items: tuple[Item, ...]) -> Iterable[tuple[Item, ...]]:
+    return (some for length in range(len(items) + 1) for some in combinations(items, length))
+
+
+def planned_by_default(domain: Domain, *, size: int) -> QuestionPlan | None:
+    """Return the tables for what people usually ask: by one attribute, by two, and the cells.
+
+    None where that is the cells alone: of a single attribute without levels that a size has no room for, or
+    of so many attributes that each table would get next to nothing.
+    """
+    number, everything = len(domain.names), tuple(Item(place) for place in range(len(domain.names)))
+    singles = [
+        (Item(place, level),)
+        for place, attribute in enumerate(domain.attributes)
+        for level in range(len(attribute.levels), -1, -1)
+    ]
+    tables = singles + [pair for pair in _pairs(domain, size) if pair != everything]
+    if len(tables) > _MOST_TABLES:
+        tables = singles
+    if len(tables) > _MOST_TABLES:
+        return None
+    tables = list(dict.fromkeys(tables))
+    if number == 1:
+        tables = [each for each in tables if each != everything]
+        if _cells(domain, everything) <= size:
+            return _whole_alone(domain, tables, everything, size)
+        if not tables:
+            return None
+    elif _cells(domain, everything) <= size:
+        return _whole_alone(domain, tables, everything, size)
+    questions = [AskedQuestion(items) for items in tables]
+    found, shares = _shared(domain, tables, [1.0] * len(tables), tables, size=size)
+    cells = _CELLS_OF_TWO if number <= 2 else _CELLS_OF_MORE
+    own = max(1, round(sum(shares) * cells / (1 - cells)))
+    return QuestionPlan(domain, tuple(questions), (*found, everything), (*shares, own), size)
+
+
+def _whole_alone(
+    domain: Domain, tables: Sequence[tuple[Item, ...]], everything: tuple[Item, ...], size: int
+) -> QuestionPlan:
+    """Return the table of all cells, which a size has room for, and no worse than it what may help."""
+    asked = [*tables, everything]
+    found = _shared(domain, asked, [1.0] * len(asked), asked, size=size)
+    questions = tuple(AskedQuestion(items) for items in asked)
+    return QuestionPlan(domain, questions, *found, size)
+
+
+def _pairs(domain: Domain, size: int) -> Iterable[tuple[Item, ...]]:
+    """Yield pairs of attributes: at their own values, and at coarser levels where that makes a whole table."""
+    for one, two in combinations(range(len(domain.names)), 2):
+        depths = [len(domain.attributes[place].levels) for place in (one, two)]
+        for level in range(max(depths), 0, -1):
+            pair = (Item(one, min(level, depths[0])), Item(two, min(level, depths[1])))
+            if _cells(domain, pair) <= size:
+                yield pair
+        yield (Item(one), Item(two))
+
+
+def _cells(domain: Domain, items: Sequence[Item]) -> int:
+    return prod(attribute_at(domain, item).size for item in items)
+
+
+class _Lattice:
+    """Tables over chains of the levels in use, of which sizes alone matter."""
+
+    def __init__(self, domain: Domain, tables: Sequence[tuple[Item, ...]]) -> None:
+        used: dict[int, set[int]] = {}
+        for items in tables:
+            for place, level in items:
+                used.setdefault(place, set()).add(level)
+        self._levels = {place: sorted(levels, reverse=True) for place, levels in used.items()}
+        nothing = np.zeros(0, dtype=np.intp)
+        self._chains = {
+            place: LevelChain(
+                (1, *(attribute_at(domain, Item(place, level)).size for level in levels)),
+                (nothing,) * len(levels),
+            )
+            for place, levels in self._levels.items()
+        }
+        found = [self.depths(items) for items in tables]
+        self.tables: list[Depths] = [each for each in found if each is not None]
+
+    def at(self, variances: Sequence[float]) -> TableLattice:
+        return TableLattice(self._chains, self.tables, variances)
+
+    def depths(self, items: Sequence[Item]) -> Depths | None:
+        """Return items as depths: at the coarsest level in use that is fine enough; None where none is."""
+        found = []
+        for place, level in sorted(items):
+            fine = [depth for depth, own in enumerate(self._levels.get(place, ()), start=1) if own <= level]
+            if not fine:
+                return None
+            found.append((place, fine[0]))
+        return tuple(found)
+
+
+def _shared(
+    domain: Domain,
+    questions: Sequence[tuple[Item, ...]],
+    weights: Sequence[float],
+    candidates: Sequence[tuple[Item, ...]],
+    *,
+    size: int,
+) -> tuple[tuple[tuple[Item, ...], ...], tuple[int, ...]]:
+    """Return the candidates that are worth a table, and their shares.
+
+    No question is to have a larger error than from a table of all cells with all of epsilon, as far as that
+    can be: those that would count more, until they have not.
+    """
+    tables, counted = list(dict.fromkeys(candidates)), np.array(weights, dtype=np.float64)
+    while True:
+        whole = [items for items in tables if _cells(domain, items) <= size]
+        made = _Lattice(domain, whole)
+        model = _Model(made.at([1.0] * len(whole)), [made.depths(items) for items in questions])
+        sparse = [items for items in tables if items not in whole]
+        alone = {items: place for place, items in enumerate(questions) if items in sparse}
+        dense = np.array(
+            [domain.cells_total / _cells(domain, items) for items in questions], dtype=np.float64
+        )
+        most = np.where([_cells(domain, items) == domain.cells_total for items in questions], 1.1**2, 1.0)
+        tried = counted.copy()
+        for _ in range(_TRIES):
+            shares, variances = model.best(
+                tried, extra=[tried[alone[items]] if items in alone else 0.1 for items in sparse]
+            )
+            worse = np.nan_to_num(variances / dense, nan=0.0) > most * 1.001
+            if not worse.any():
+                break
+            tried = np.where(worse, tried * 1.5, tried)
+        everyone = [*whole, *sparse]
+        kept = [items for items, share in zip(everyone, shares, strict=True) if share >= _WORTH]
+        answered = {each for items in kept for each in _finer(items)}
+        if (
+            len(kept) == len(tables)
+            or not kept
+            or not answered.issuperset(each for each in questions if _cells(domain, each) <= size)
+        ):
+            break
+        tables = kept
+    parts = [max(1, round(float(share) * _STEPS)) for share in shares]
+    order = sorted(range(len(everyone)), key=lambda each: (len(everyone[each]), everyone[each]))
+    return tuple(everyone[each] for each in order), tuple(parts[each] for each in order)
+
+
+def _finer(items: tuple[Item, ...]) -> Iterable[tuple[Item, ...]]:
+    """Yield what a whole table knows: some of its items, at their levels or at coarser ones."""
+    for some in _within(items):
+        yield from _coarser(some)
+
+
+def _coarser(items: tuple[Item, ...]) -> Iterable[tuple[Item, ...]]:
+    if not items:
+        yield ()
+        return
+    first, *rest = items
+    for level in range(first.level, first.level + 8):
+        for others in _coarser(tuple(rest)):
+            yield (Item(first.place, level), *others)
+
+
+class _Model:
+    """Variances of questions as a function of the shares of whole tables."""
+
+    def __init__(self, lattice: TableLattice, questions: Sequence[Depths | None]) -> None:
+        self._tables = len(lattice.tables)
+        known = [each if each is not None and lattice.knows(each) else None for each in questions]
+        found = sorted({part for each in known if each is not None for part in components(each)})
+        places = {part: place for place, part in enumerate(found)}
+        self._precision = np.zeros((self._tables, len(found)))
+        for number, table in enumerate(lattice.tables):
+            for part in components(table):
+                if part in places:
+                    self._precision[number, places[part]] = 1 / lattice.merged(table, part)
+        self._parts = np.zeros((len(questions), len(found)))
+        for number, each in enumerate(known):
+            for part in components(each) if each is not None else ():
+                self._parts[number, places[part]] = lattice.part(each, part)  # type: ignore[arg-type]
+        self._known = np.array([each is not None for each in known])
+
+    def best(
+        self, weights: NDArray[np.float64], *, extra: Sequence[float]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the best shares, of tables and then of further ones with `extra` weights of their own.
+
+        A further table answers a question that no whole table knows, with an error that goes with 1 / share.
+        The variances of questions are those at an epsilon of 1, each table's noise being 1 / share.
+        """
+        known = weights * self._known
+        total = known.sum() + sum(extra)
+        own = np.array(extra) / total
+        shares = np.full(self._tables, (1 - own.sum()) / max(self._tables, 1))
+        variances = np.full(len(weights), np.nan)
+        for _ in range(_ROUNDS if self._tables else 0):
+            squares = shares**2
+            inverse = 1 / (squares @ self._precision)
+            variances = np.where(self._known, self._parts @ inverse, np.nan)
+            counted = np.where(self._known, known / np.where(self._known, variances, 1.0), 0.0)
+            given = squares * (self._precision @ (inverse**2 * (self._parts.T @ counted))) / total
+            # Half of the way, in proportion: the whole of it may go back and forth.
+            new = np.sqrt(shares * given)
+            new *= (1 - own.sum()) / max(new.sum(), 1e-300)
+            done = np.abs(new - shares).max(initial=0.0) < _CLOSE
+            shares = new
+            if done:
+                break
+        return np.concatenate([shares, own]), variances
+
+
+def _quoted(domain: Domain, item: Item) -> str:
+    """Return an item as a text that names it again."""
+    label, name = label_of(domain, item), domain.names[item.place]
+    if not set(',()":').intersection(name) and name == name.strip():
+        return label
+    inner = '"' + name.replace('"', '""') + '"'
+    return inner if not item.level else label[: -len(name) - 1] + inner + ")"
