@@ -117,10 +117,11 @@ def test_without_noise_every_box_is_exact(asked: Any) -> None:
     found = asker.total(selected(domain, values), chance=0.05, corrected=None).answers
     assert found.value[0] == pytest.approx(true.sum(), abs=1e-9)
     for places in ([0], list(reversed(range(len(domain.shape))))):
+        items = list(map(Item, places))
         groups = asker.groups(
             Question(
                 selected(domain, values),
-                tuple(map(Item, places)),
+                items,
                 chance=0.05,
                 corrected=None,
                 together=False,

@@ -12,7 +12,7 @@ from tests.architecture.picture import PICTURE, drawn
 
 PACKAGE = Path(__file__).parents[2] / "src" / "hushtable"
 SOURCES = sorted(PACKAGE.rglob("*.py"))
-SPACES = {"AxisSpace", "CellSpace", "CubeSpace", "PrunedSpace", "SketchSpace"}
+SPACES = {"AxisSpace", "CellSpace", "TableSpace", "PrunedSpace", "SketchSpace"}
 KINDS = {kind.__name__ for kind in (*STRUCTURES.values(), *METHODS.values())} | SPACES | {"Geometric"}
 
 
@@ -46,7 +46,7 @@ def test_nobody_asks_which_structure_method_or_law_something_is(path: Path) -> N
     "line",
     [
         "isinstance(structure, Tree)",
-        "isinstance(nodes, CubeSpace | SketchSpace)",
+        "isinstance(nodes, TableSpace | SketchSpace)",
         "isinstance(method, (Filter, Priority))",
         "x: Filter | Priority",
         "isinstance(law, Geometric)",

@@ -20,10 +20,11 @@ from hushtable.release.record import Terms
 from hushtable.release.terms import Part
 from hushtable.structures.dyadic import Dyadic
 from hushtable.structures.haar import Haar
-from hushtable.structures.marginals import CubeSpace, Marginals
+from hushtable.structures.marginals import Marginals
 from hushtable.structures.product_dyadic import ProductDyadic
 from hushtable.structures.pruned import PrunedSpace, Tree
 from hushtable.structures.sketch import CountSketch
+from hushtable.structures.table_space import TableSpace
 from tests.release.examples import (
     PEOPLE_CODES,
     PEOPLE_DOMAIN,
@@ -121,7 +122,7 @@ def cube() -> tuple[Terms, Rows]:
     )
     parts = [few, many, few, few, many, many, few, sampled]
     made = cube_terms(structure, PEOPLE_DOMAIN, parts, measure=Measure(unit=Unit("person_id", max_rows=3)))
-    assert isinstance(made.nodes, CubeSpace)
+    assert isinstance(made.nodes, TableSpace)
     codes = []
     for number, (marginal, part) in enumerate(zip(made.nodes.marginals, parts, strict=True)):
         shape = marginal.domain.shape

@@ -31,10 +31,12 @@ class GroupsAnswered:
     answers: Answers
     note: str
     number: int  # of groups there are, listed or not
+    nonnegative: NDArray[np.float64] | None = None  # estimates that are 0 or more and add up, if asked for
 
     def taken(self, places: NDArray[np.intp]) -> GroupsAnswered:
         """Return some of the groups."""
-        return GroupsAnswered(self.codes[places], self.answers.taken(places), self.note, self.number)
+        above = None if self.nonnegative is None else self.nonnegative[places]
+        return GroupsAnswered(self.codes[places], self.answers.taken(places), self.note, self.number, above)
 
 
 class Answerer(Protocol):

@@ -16,6 +16,7 @@ class Question:
     An interval fails with `chance`; with `together`, that is the chance of any of them failing. `corrected`
     says whether answers are corrected by the noisy total, None where the release decides. All groups are
     listed; where that is too many and `top` asks for the largest only, those that may be among them.
+    `nonnegative` asks for numbers without negative ones too, beside the estimates.
     """
 
     selection: Selection
@@ -25,6 +26,7 @@ class Question:
     corrected: bool | None = None
     together: bool = False
     top: int | None = None
+    nonnegative: bool = False
 
     def chance_of_one(self, groups: int) -> float:
         """Return the chance with which each interval of so many may fail."""

@@ -122,6 +122,7 @@ class Release(ReleaseFile):
         simultaneous: bool = False,
         top: int | None = None,
         combine: Combine | None = None,
+        nonnegative: bool = False,
     ) -> pa.Table:
         """Estimate the sum for each value of one or several attributes, as a pyarrow Table.
 
@@ -130,6 +131,9 @@ class Release(ReleaseFile):
         With `simultaneous=True`, the chance `confidence` is that all intervals hold together. Columns: the
         attributes, `estimate`, `standard_error`, `low`, `high` (with a `_` behind where an attribute has that
         name). The table's metadata hold the note, the confidence and the number of groups there are.
+        An attribute may be given at one of its levels: `by(["month(day)", "diagnosis"])`. Of several tables,
+        `nonnegative=True` adds a column of estimates that are 0 or more and still add up; these are no longer
+        right on average, and the interval is about the estimate.
         """
         chance = _chance(confidence)
         items = self._items(names)
@@ -137,9 +141,18 @@ class Release(ReleaseFile):
             raise BadNumber(name="top", value=top, allowed="is below 1", hint="Ask for at least one group.")
         selection = selected(self.domain, where, {})
         question = Question(
-            selection, items, chance=chance, corrected=corrected, together=simultaneous, top=top
+            selection,
+            items,
+            chance=chance,
+            corrected=corrected,
+            together=simultaneous,
+            top=top,
+            nonnegative=nonnegative,
         )
         answerer = self._combining(combine)
+        if nonnegative and not answerer.levelled:
+            fact = "this release is of one table, and nothing says how to raise what is below 0 in it"
+            raise BadQuery(fact, "Leave `nonnegative` out, or publish several tables.")
         coarse = any(item.level for item in items) and not answerer.levelled
         found = grouped_by_level(answerer, question) if coarse else answerer.groups(question)
         if top is not None:
@@ -248,12 +261,20 @@ class Release(ReleaseFile):
         columns = [
             attribute.values.decode(codes) for attribute, codes in zip(attributes, found.codes.T, strict=True)
         ]
-        for name in ("estimate", "standard_error", "low", "high"):
-            while name in self.domain.names:
+        answers = found.answers
+        numbers = {
+            "estimate": answers.value,
+            "standard_error": answers.standard_error,
+            "low": answers.low,
+            "high": answers.high,
+        }
+        if found.nonnegative is not None:
+            numbers["nonnegative"] = found.nonnegative
+        for name, values in numbers.items():
+            while name in names:
                 name += "_"
             names.append(name)
-        answers = found.answers
-        columns += map(as_column, (answers.value, answers.standard_error, answers.low, answers.high))
+            columns.append(as_column(values))
         facts = {"note": found.note, "confidence": repr(confidence), "groups": str(found.number)}
         return pa.Table.from_arrays(columns, names=names).replace_schema_metadata(facts)
 

@@ -59,7 +59,7 @@ def publish(
         list[str] | None,
         typer.Option(
             metavar="NAMES",
-            help="A question to publish for, as in town,job or 'month(day),diagnosis'; give it several times.",
+            help="A question to publish for: town,job or 'month(day),job'. May be given several times.",
         ),
     ] = None,
     size: Annotated[
@@ -91,7 +91,7 @@ def publish(
         StructureName | None,
         typer.Option(
             metavar="NAME",
-            help=f"What is published instead of tables: {', '.join(get_args(StructureName))}; or --marginals.",
+            help=f"Publish this instead of tables: {', '.join(get_args(StructureName))}.",
         ),
     ] = None,
     order: Annotated[
@@ -225,10 +225,19 @@ def publish(
     }
     named = (summary, cutoff, threshold, one_sided or None, *settings.values())
     usual = structure is None and not assumed and all(each is None for each in named)
+    entire: int | None = None
     check_ask(ask or None, structure=structure, summary=summary, plan=assumed or None)
     if usual:
-        noised, share = usual_structure(declared, ask=ask or None, size=size, distributed=on_spark)
-        total_share = share if total_share is None else total_share  # type: ignore[assignment]
+        found = usual_structure(
+            declared,
+            ask=ask or None,
+            size=size,
+            distributed=on_spark,
+            epsilon=epsilon,
+            sensitivity=measure.sensitivity,
+        )
+        noised, entire = found.structure, found.whole
+        total_share = found.total_share if total_share is None else total_share  # type: ignore[assignment]
     else:
         name = "marginals" if marginals else "cells" if auto or structure is None else structure
         noised = structure_of(name, **settings)
@@ -275,6 +284,7 @@ def publish(
         threshold=threshold,
         one_sided=one_sided,
         plan=plan,
+        whole=entire,
     )
     payment = Payment(None if ledger is None else Ledger.open(ledger), epsilon=whole, output=output)
     ctx.find_root().obj = payment  # whom `main` asks what was charged, should we be stopped

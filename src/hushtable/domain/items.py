@@ -1,7 +1,7 @@
 """Attributes at one of their levels, as tables and questions name them: `day`, `month(day)`.
 
-Promise: a text names exactly one attribute and one of its levels, or is refused with the nearest name. Codes at
-a level follow from the codes of the attribute's own values by what the domain declares.
+Promise: a text names exactly one attribute and one of its levels, or is refused with the nearest name. Codes
+at a level follow from the codes of the attribute's own values by what the domain declares.
 Cost: a few operations on whole arrays for the codes.
 """
 
@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from difflib import get_close_matches
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -38,7 +39,7 @@ class Item(NamedTuple):
 
 
 class NamedItem(NamedTuple):
-    """An item as somebody wrote it: the attribute's name, the level's if there is one, and for ranges or not."""
+    """An item as somebody wrote it: the attribute's name, the level's if there is one, and if for ranges."""
 
     name: str
     level: str | None = None
@@ -48,8 +49,8 @@ class NamedItem(NamedTuple):
 def items_in(text: str) -> list[NamedItem]:
     """Return the items that a text names, separated by commas.
 
-    >>> items_in("month(day), diagnosis")
-    [NamedItem(name='day', level='month', ranges=False), NamedItem(name='diagnosis', level=None, ranges=False)]
+    >>> items_in("month(day), job")
+    [NamedItem(name='day', level='month', ranges=False), NamedItem(name='job', level=None, ranges=False)]
     >>> items_in('"15 minutes"(time):ranges')
     [NamedItem(name='time', level='15 minutes', ranges=True)]
     """
@@ -116,7 +117,7 @@ def items_of(domain: Domain, said: object) -> tuple[Item, ...]:
             fact = f"ranges of {shown(each.name)} cannot be asked for here"
             raise BadChoice(fact, "Leave `:ranges` out, or publish a tree: structure=ht.Tree().")
     items = sorted(item_of(domain, each) for each in named)
-    for one, two in zip(items, items[1:], strict=False):
+    for one, two in pairwise(items):
         if one.place == two.place:
             name = shown(domain.names[one.place])
             raise BadChoice(f"the attribute {name} is named twice", "Name it once, at one level.")

@@ -105,16 +105,19 @@ def auto_cutoff(size: int, *, cells: int, law: NoiseLaw, two_sided: bool) -> int
     return 1 + _largest_cutoff(max(1, size // 10), _comparison(cells, law), two_sided)
 
 
-def marginal_method(size: int, *, cells: int, law: NoiseLaw, two_sided: bool) -> tuple[Method, str]:
+def marginal_method(
+    size: int, *, cells: int, law: NoiseLaw, two_sided: bool, whole: int | None = None
+) -> tuple[Method, str]:
     """Return the summary of a marginal for a size alone, and the name of the rule that chose it.
 
-    All cells where a size has room for them; else filter-priority with the cutoff of `auto_cutoff`.
+    All cells where a size has room for them, or where there are no more than `whole`; else filter-priority
+    with the cutoff of `auto_cutoff`.
 
     >>> from hushtable.laws.geometric import Geometric
     >>> marginal_method(100, cells=50, law=Geometric(Fraction(1)), two_sided=True)
     (Everything(nonnegative=False), 'whole-1')
     """
-    if cells <= size:
+    if cells <= (size if whole is None else whole):
         return Everything(nonnegative=not two_sided), WHOLE
     cutoff = auto_cutoff(size, cells=cells, law=law, two_sided=two_sided)
     return FilterPriority(cutoff=cutoff, size=size, two_sided=two_sided), AUTO_CUTOFF

@@ -12,11 +12,12 @@ Cost: milliseconds for tens of tables, seconds for hundreds.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 from math import prod, sqrt
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,8 +36,13 @@ _CLOSE = 1e-5
 _WORTH = 0.004  # a smaller share is not worth a table
 _MOST_TABLES = 300  # of a default: with more, each would get next to nothing
 _CELLS_OF_TWO = 0.8  # the share of the cells of two attributes, whose own questions are the paper's
-_CELLS_OF_MORE = 0.25
+_CELLS_OF_MORE = 0.1
 _TRIES = 30
+# A table of so many times as many cells as a size is published whole: that hides nothing, and a file of
+# several tables is little larger for it.
+_WHOLE = 3
+_AT_MOST = 0.92  # of the variance that a table of all cells would have, so that no question is worse off
+_AT_MOST_OF_CELLS = 1.21
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +64,11 @@ class QuestionPlan:
     size: int
 
     @property
+    def whole(self) -> int:
+        """Up to how many cells a table is published whole."""
+        return _WHOLE * self.size
+
+    @property
     def structure(self) -> Tables:
         """The tables as a structure to publish."""
         labels = [self.label(items) for items in self.tables]
@@ -69,7 +80,7 @@ class QuestionPlan:
 
     def is_whole(self, items: tuple[Item, ...]) -> bool:
         """Return whether a table is published whole."""
-        return _cells(self.domain, items) <= self.size
+        return _cells(self.domain, items) <= self.whole
 
     @property
     def any_whole(self) -> bool:
@@ -111,12 +122,27 @@ def asked_questions(domain: Domain, ask: object) -> tuple[AskedQuestion, ...]:
     return tuple(AskedQuestion(items, weight) for items, weight in found.items())
 
 
-def planned_for(domain: Domain, questions: Sequence[AskedQuestion], *, size: int) -> QuestionPlan:
+Variance: TypeAlias = Callable[[float], float]  # of the noise in a table, by its share of epsilon
+
+
+def variance_at(law: type[NoiseLaw], *, epsilon: Fraction, sensitivity: int) -> Variance:
+    """Return the variance of the noise in a table as a function of its share of epsilon."""
+
+    def variance(share: float) -> float:
+        own = epsilon * Fraction(max(share, 1e-9)).limit_denominator(10**9)
+        return law.calibrated(epsilon=own, l1=Fraction(sensitivity)).floats.variance
+
+    return variance
+
+
+def planned_for(
+    domain: Domain, questions: Sequence[AskedQuestion], *, size: int, variance: Variance
+) -> QuestionPlan:
     """Return the tables for these questions, of up to `size` rows each."""
     candidates = [question.items for question in questions]
     # What a table with a cutoff hides is estimated from whole tables of its attributes.
     for items in list(candidates):
-        if _cells(domain, items) > size:
+        if _cells(domain, items) > _WHOLE * size:
             candidates += [(item,) for item in items if len(items) > 1]
     weights = [float(question.weight) for question in questions]
     extra = _extra(domain, questions, candidates, size)
@@ -126,6 +152,7 @@ def planned_for(domain: Domain, questions: Sequence[AskedQuestion], *, size: int
         [*weights, *[0.1 * sum(weights) / len(weights)] * len(extra)],
         list(dict.fromkeys(candidates)),
         size=size,
+        variance=variance,
     )
     return QuestionPlan(domain, tuple(questions), *found, size)
 
@@ -135,7 +162,7 @@ def _extra(
 ) -> list[tuple[Item, ...]]:
     """Return candidates that nobody asked about, which complete others."""
     asked = {question.items for question in questions}
-    known = {each for items in asked if _cells(domain, items) <= size for each in _within(items)}
+    known = {each for items in asked if _cells(domain, items) <= _WHOLE * size for each in _within(items)}
     return [items for items in dict.fromkeys(candidates) if items not in asked and items not in known]
 
 
@@ -143,7 +170,7 @@ def _within(items: tuple[Item, ...]) -> Iterable[tuple[Item, ...]]:
     return (some for length in range(len(items) + 1) for some in combinations(items, length))
 
 
-def planned_by_default(domain: Domain, *, size: int) -> QuestionPlan | None:
+def planned_by_default(domain: Domain, *, size: int, variance: Variance) -> QuestionPlan | None:
     """Return the tables for what people usually ask: by one attribute, by two, and the cells.
 
     None where that is the cells alone: of a single attribute without levels that a size has no room for, or
@@ -160,39 +187,28 @@ def planned_by_default(domain: Domain, *, size: int) -> QuestionPlan | None:
         tables = singles
     if len(tables) > _MOST_TABLES:
         return None
-    tables = list(dict.fromkeys(tables))
-    if number == 1:
-        tables = [each for each in tables if each != everything]
-        if _cells(domain, everything) <= size:
-            return _whole_alone(domain, tables, everything, size)
-        if not tables:
-            return None
-    elif _cells(domain, everything) <= size:
-        return _whole_alone(domain, tables, everything, size)
-    questions = [AskedQuestion(items) for items in tables]
-    found, shares = _shared(domain, tables, [1.0] * len(tables), tables, size=size)
-    cells = _CELLS_OF_TWO if number <= 2 else _CELLS_OF_MORE
-    own = max(1, round(sum(shares) * cells / (1 - cells)))
-    return QuestionPlan(domain, tuple(questions), (*found, everything), (*shares, own), size)
-
-
-def _whole_alone(
-    domain: Domain, tables: Sequence[tuple[Item, ...]], everything: tuple[Item, ...], size: int
-) -> QuestionPlan:
-    """Return the table of all cells, which a size has room for, and no worse than it what may help."""
-    asked = [*tables, everything]
-    found = _shared(domain, asked, [1.0] * len(asked), asked, size=size)
-    questions = tuple(AskedQuestion(items) for items in asked)
-    return QuestionPlan(domain, questions, *found, size)
+    tables = [each for each in dict.fromkeys(tables) if each != everything]
+    if _cells(domain, everything) <= _WHOLE * size:
+        tables.append(everything)
+        found, shares = _shared(domain, tables, [1.0] * len(tables), tables, size=size, variance=variance)
+    elif not tables:
+        return None
+    else:
+        cells = _CELLS_OF_TWO if number <= 2 else _CELLS_OF_MORE
+        found, shares = _shared(
+            domain, tables, [1.0] * len(tables), tables, size=size, variance=variance, reserved=cells
+        )
+        found, shares = (*found, everything), (*shares, max(1, round(cells * _STEPS)))
+    return QuestionPlan(domain, tuple(map(AskedQuestion, tables)), found, shares, size)
 
 
 def _pairs(domain: Domain, size: int) -> Iterable[tuple[Item, ...]]:
-    """Yield pairs of attributes: at their own values, and at coarser levels where that makes a whole table."""
+    """Yield pairs of attributes: at their own values, and at coarser levels that make a whole table."""
     for one, two in combinations(range(len(domain.names)), 2):
         depths = [len(domain.attributes[place].levels) for place in (one, two)]
         for level in range(max(depths), 0, -1):
             pair = (Item(one, min(level, depths[0])), Item(two, min(level, depths[1])))
-            if _cells(domain, pair) <= size:
+            if _cells(domain, pair) <= _WHOLE * size:
                 yield pair
         yield (Item(one), Item(two))
 
@@ -242,48 +258,51 @@ def _shared(
     candidates: Sequence[tuple[Item, ...]],
     *,
     size: int,
+    variance: Variance,
+    reserved: float = 0.0,
 ) -> tuple[tuple[tuple[Item, ...], ...], tuple[int, ...]]:
-    """Return the candidates that are worth a table, and their shares.
+    """Return the candidates that are worth a table, and their shares; `reserved` is for others.
 
     No question is to have a larger error than from a table of all cells with all of epsilon, as far as that
     can be: those that would count more, until they have not.
     """
-    tables, counted = list(dict.fromkeys(candidates)), np.array(weights, dtype=np.float64)
+    tables, most = list(candidates), _WHOLE * size
+    of_cells = variance(1.0)
+    sizes = np.array([float(_cells(domain, items)) for items in questions])
+    allowed = np.where(sizes == domain.cells_total, _AT_MOST_OF_CELLS, _AT_MOST)
+    allowed = allowed * of_cells * (float(domain.cells_total) / sizes)
     while True:
-        whole = [items for items in tables if _cells(domain, items) <= size]
-        made = _Lattice(domain, whole)
-        model = _Model(made.at([1.0] * len(whole)), [made.depths(items) for items in questions])
+        whole = [items for items in tables if _cells(domain, items) <= most]
         sparse = [items for items in tables if items not in whole]
-        alone = {items: place for place, items in enumerate(questions) if items in sparse}
-        dense = np.array(
-            [domain.cells_total / _cells(domain, items) for items in questions], dtype=np.float64
-        )
-        most = np.where([_cells(domain, items) == domain.cells_total for items in questions], 1.1**2, 1.0)
-        tried = counted.copy()
+        made = _Lattice(domain, whole)
+        depths = [made.depths(items) for items in questions]
+        model = _Model(made.at([1.0] * len(whole)), depths, variance, reserved)
+        asked = {items: place for place, items in enumerate(questions)}
+        tried = np.array(weights, dtype=np.float64)
         for _ in range(_TRIES):
-            shares, variances = model.best(
-                tried, extra=[tried[alone[items]] if items in alone else 0.1 for items in sparse]
-            )
-            worse = np.nan_to_num(variances / dense, nan=0.0) > most * 1.001
+            extra = [tried[asked[items]] if items in asked else 0.1 for items in sparse]
+            shares, variances = model.best(tried, extra=extra)
+            times = np.nan_to_num(variances, nan=0.0) / allowed
+            worse = times > 1.0
             if not worse.any():
                 break
-            tried = np.where(worse, tried * 1.5, tried)
+            tried = np.where(worse, tried * np.maximum(np.sqrt(times), 1.05), tried)
         everyone = [*whole, *sparse]
         kept = [items for items, share in zip(everyone, shares, strict=True) if share >= _WORTH]
-        answered = {each for items in kept for each in _finer(items)}
-        if (
-            len(kept) == len(tables)
-            or not kept
-            or not answered.issuperset(each for each in questions if _cells(domain, each) <= size)
+        answered = {each for items in kept for each in _coarser_of(items)}
+        if len(kept) == len(tables) or not answered.issuperset(
+            each for each in questions if _cells(domain, each) <= most
         ):
             break
         tables = kept
+    if whole and worse.any() and domain.cells_total <= most:
+        return (tuple(Item(place) for place in range(len(domain.names))),), (1,)
     parts = [max(1, round(float(share) * _STEPS)) for share in shares]
     order = sorted(range(len(everyone)), key=lambda each: (len(everyone[each]), everyone[each]))
     return tuple(everyone[each] for each in order), tuple(parts[each] for each in order)
 
 
-def _finer(items: tuple[Item, ...]) -> Iterable[tuple[Item, ...]]:
+def _coarser_of(items: tuple[Item, ...]) -> Iterable[tuple[Item, ...]]:
     """Yield what a whole table knows: some of its items, at their levels or at coarser ones."""
     for some in _within(items):
         yield from _coarser(some)
@@ -302,8 +321,14 @@ def _coarser(items: tuple[Item, ...]) -> Iterable[tuple[Item, ...]]:
 class _Model:
     """Variances of questions as a function of the shares of whole tables."""
 
-    def __init__(self, lattice: TableLattice, questions: Sequence[Depths | None]) -> None:
-        self._tables = len(lattice.tables)
+    def __init__(
+        self,
+        lattice: TableLattice,
+        questions: Sequence[Depths | None],
+        variance: Variance,
+        reserved: float,
+    ) -> None:
+        self._tables, self._variance, self._room = len(lattice.tables), variance, 1 - reserved
         known = [each if each is not None and lattice.knows(each) else None for each in questions]
         found = sorted({part for each in known if each is not None for part in components(each)})
         places = {part: place for place, part in enumerate(found)}
@@ -324,27 +349,34 @@ class _Model:
         """Return the best shares, of tables and then of further ones with `extra` weights of their own.
 
         A further table answers a question that no whole table knows, with an error that goes with 1 / share.
-        The variances of questions are those at an epsilon of 1, each table's noise being 1 / share.
+        With the shares come the variances of the questions, not known of those.
         """
         known = weights * self._known
         total = known.sum() + sum(extra)
-        own = np.array(extra) / total
-        shares = np.full(self._tables, (1 - own.sum()) / max(self._tables, 1))
+        own = self._room * np.array(extra, dtype=np.float64) / total
+        room = self._room - own.sum()
+        shares = np.full(self._tables, room / max(self._tables, 1))
         variances = np.full(len(weights), np.nan)
         for _ in range(_ROUNDS if self._tables else 0):
-            squares = shares**2
-            inverse = 1 / (squares @ self._precision)
+            precisions, gains = self._precisions(shares)
+            inverse = 1 / (precisions @ self._precision)
             variances = np.where(self._known, self._parts @ inverse, np.nan)
             counted = np.where(self._known, known / np.where(self._known, variances, 1.0), 0.0)
-            given = squares * (self._precision @ (inverse**2 * (self._parts.T @ counted))) / total
+            given = precisions * gains * (self._precision @ (inverse**2 * (self._parts.T @ counted)))
             # Half of the way, in proportion: the whole of it may go back and forth.
             new = np.sqrt(shares * given)
-            new *= (1 - own.sum()) / max(new.sum(), 1e-300)
+            new *= room / max(new.sum(), 1e-300)
             done = np.abs(new - shares).max(initial=0.0) < _CLOSE
             shares = new
             if done:
                 break
         return np.concatenate([shares, own]), variances
+
+    def _precisions(self, shares: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return 1 / variance at each share, and how fast it grows: 2 where noise is wide, faster below."""
+        found = np.array([1 / self._variance(share) for share in shares])
+        more = np.array([1 / self._variance(share * 1.01) for share in shares])
+        return found, np.log(more / found) / np.log(1.01)
 
 
 def _quoted(domain: Domain, item: Item) -> str:

@@ -15,11 +15,11 @@ from hushtable.domain.domain import Domain
 from hushtable.errors import BadChoice
 from hushtable.laws.geometric import Geometric
 from hushtable.laws.law import NoiseLaw
-from hushtable.laws.rationals import Rational
+from hushtable.laws.rationals import Rational, as_positive
 from hushtable.methods.settings import METHODS, Method, Priority
 from hushtable.methods.tuning import AUTO_CUTOFF, auto_cutoff, marginal_method
 from hushtable.planning.plan import PLAN_RULE, Plan
-from hushtable.planning.questions import asked_questions, planned_by_default, planned_for
+from hushtable.planning.questions import asked_questions, planned_by_default, planned_for, variance_at
 from hushtable.structures.cells import Cells
 from hushtable.structures.registry import as_structure
 from hushtable.structures.structure import NodeSpace, Structure
@@ -123,11 +123,13 @@ def choice_over(
     one_sided: bool = False,
     plan: Plan | None = None,
     law: type[NoiseLaw] = Geometric,
+    whole: int | None = None,
 ) -> Choice:
     """Return a summary over a domain, by its name or the structure's usual one: of each marginal of a cube.
 
     `epsilon` is for all that is published but a total, and `sensitivity` that of a table of cells. A marginal
-    that a size alone has room for is published whole; a plan judges that, and has a size where none is given.
+    that a size alone has room for, or of no more cells than `whole`, is published whole; a plan judges that,
+    and has a size where none is given.
     """
     check_size(structure, size)
 
@@ -159,7 +161,7 @@ def choice_over(
     for each in nodes.marginals:
         cells, own = each.domain.cells_total, law.calibrated(epsilon=epsilon * each.share, l1=most)
         if alone and size is not None:
-            method, rule = marginal_method(size, cells=cells, law=own, two_sided=not one_sided)
+            method, rule = marginal_method(size, cells=cells, law=own, two_sided=not one_sided, whole=whole)
             parts.append(Choice(method, rule, plan))
         else:
             parts.append(chosen(cells, own))
@@ -220,24 +222,42 @@ def _method(
     return kind.made(size=size, cutoff=cutoff, threshold=threshold, two_sided=two_sided)
 
 
-def usual_structure(
-    domain: Domain, *, ask: object, size: int | None, distributed: bool
-) -> tuple[Structure, Rational | None]:
-    """Return what is published for questions, or for those that people usually ask; and the total's share.
+class Usual(NamedTuple):
+    """What is published where nobody says how: a structure, the share of the total, and what is whole.
 
-    Whole tables tell the total, so none is bought beside them (a share of None is the usual one).
+    Whole tables tell the total, so none is bought beside them (a share of None is the usual one). Tables of
+    up to `whole` cells are published whole.
     """
+
+    structure: Structure
+    total_share: Rational | None
+    whole: int | None
+
+
+def usual_structure(
+    domain: Domain,
+    *,
+    ask: object,
+    size: int | None,
+    distributed: bool,
+    epsilon: Rational,
+    sensitivity: int,
+    law: type[NoiseLaw] = Geometric,
+) -> Usual:
+    """Return what is published for questions, or for those that people usually ask."""
+    exact = as_positive(epsilon, name="epsilon", hint="Typical values lie between 0.01 and 10.")
+    variance = variance_at(law, epsilon=exact, sensitivity=sensitivity)
     found = None
     if ask is not None:
         if size is None:
             raise BadChoice("questions are asked, and no size is given", "Give the rows of each table.")
         size = Priority(size=size).size  # checked before it is used
-        found = planned_for(domain, asked_questions(domain, ask), size=size)
+        found = planned_for(domain, asked_questions(domain, ask), size=size, variance=variance)
     elif size is not None and not distributed:
-        found = planned_by_default(domain, size=Priority(size=size).size)
+        found = planned_by_default(domain, size=Priority(size=size).size, variance=variance)
     if found is None:
-        return _CELLS, None
-    return found.structure, 0 if found.any_whole else None
+        return Usual(_CELLS, None, None)
+    return Usual(found.structure, 0 if found.any_whole else None, found.whole)
 
 
 def check_ask(ask: object, **others: object) -> None:

@@ -113,10 +113,10 @@ def publish(
     `summary`                     a method for a table of cells alone, as in `ht.Priority(size=1000)`
     `plan`                        an `ht.Plan` for this release: its method, or it judges that of `summary`
     `anyway`                      publish what would otherwise be refused as `WastedRelease`
-    `structure`                   what to publish instead: "cells", `ht.Tables("town", "town,job")`, `ht.Tree()`
-                                  or "haar"; with a plan, "auto" is what it takes for ranges: cells or a tree
-    `total_share`                 the share of epsilon that buys a noisy total: 1/50 of cells if left out, 0 for
-                                  none; trees and whole tables tell the total, and none is bought
+    `structure`                   what to publish instead: "cells", `ht.Tables("town", "town,job")`, "haar" or
+                                  `ht.Tree()`; with a plan, "auto" is what it takes for ranges
+    `total_share`                 the share of epsilon that buys a noisy total of cells: 1/50 if left out, 0
+                                  for none; trees and whole tables tell the total, and none is bought
     `law`                         the law of the noise, by its name; "geometric" has the least noise there is
                                   for an epsilon
     `ledger`                      is charged before anything is drawn; None if you keep count elsewhere
@@ -142,10 +142,20 @@ def publish(
     if plan is not None and not isinstance(plan, Plan):
         raise BadMethod("plan", type(plan).__name__, "a plan", "ht.plan(...)")
     check_ask(ask, structure=structure, summary=summary, plan=plan)
+    entire: int | None = None
     if structure is None and summary is None and plan is None:
         distributed = engine_of(data).distributed
-        noised, usual = usual_structure(declared, ask=ask, size=size, distributed=distributed)
-        total_share = usual if total_share is None else total_share
+        usual = usual_structure(
+            declared,
+            ask=ask,
+            size=size,
+            distributed=distributed,
+            epsilon=epsilon,
+            sensitivity=measure.sensitivity,
+            law=law_named(law),
+        )
+        noised, entire = usual.structure, usual.whole
+        total_share = usual.total_share if total_share is None else total_share
     else:
         noised = planned_structure(plan, summary) if structure == AUTO else as_structure(structure)
     if structure == AUTO and not noised.takes_total:
@@ -174,6 +184,7 @@ def publish(
             size=size,
             plan=plan,
             law=law_named(law),
+            whole=entire,
         )
     account = ledger if isinstance(ledger, Ledger | None) else Ledger.open(ledger)
     payment = Payment(account, epsilon=whole, output=output)

@@ -52,7 +52,7 @@ class LevelChain:
 
     @cached_property
     def _sorted(self) -> tuple[tuple[Parents | None, Parents], ...]:
-        """How to sort the codes of each depth by parent, None where they are; and where each parent starts."""
+        """How to sort the codes of each depth by parent, None where they are; where each parent starts."""
         found = []
         for parents in self.parents:
             order = None if (np.diff(parents) >= 0).all() else np.argsort(parents, kind="stable")
@@ -150,6 +150,13 @@ class TableLattice:
         for number, table in enumerate(self.tables):
             for component, array in self._analysed(table, np.asarray(values[number], dtype=np.float64)):
                 found[component] = found.get(component, 0.0) + self.share(number, component) * array
+        return FittedTables(self, found)
+
+    def joined(self, tables: Mapping[Depths, Array]) -> FittedTables:
+        """Return tables that agree already, as components."""
+        found: dict[Depths, Array] = {}
+        for table, values in tables.items():
+            found.update(self._analysed(table, values))
         return FittedTables(self, found)
 
     def _analysed(self, table: Depths, values: Array) -> Iterator[tuple[Depths, Array]]:

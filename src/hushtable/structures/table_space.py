@@ -1,9 +1,9 @@
 """The cells of several tables over a domain: what a data cube and a release of tables publish.
 
-Promise: the one place where several tables meet a domain. Every table is one of cells of its own, over some of
-the attributes, each at one of its levels, in the order of the domain. One row changes one cell of each by as
-much as it changes a cell of the whole table, so epsilon is split among them; `shares` are whole numbers, and
-`per_cell` is their sum: it multiplies the sensitivity, as for the levels of a tree.
+Promise: the one place where several tables meet a domain. Every table is one of cells of its own, over some
+of the attributes, each at one of its levels, in the order of the domain. One row changes one cell of each by
+as much as it changes a cell of the whole table, so epsilon is split among them; `shares` are whole numbers,
+and `per_cell` is their sum: it multiplies the sensitivity, as for the levels of a tree.
 Cost: nothing is listed but the tables.
 """
 

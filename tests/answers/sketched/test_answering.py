@@ -68,11 +68,11 @@ def test_totals_are_sums_of_buckets(condition: str, depth: int, combine: Combine
 @pytest.mark.parametrize("condition", ["c < 3", "a = 1 OR b = 2", "a = 1 OR (b = 2 AND c = 1)"])
 def test_groups_are_totals(places: tuple[int, ...], condition: str) -> None:
     release = small()
-    answers = SketchAnswers(release, release.nodes)
+    answers, items = SketchAnswers(release, release.nodes), list(map(Item, places))
     found = answers.groups(
         Question(
             selected(DOMAIN, condition),
-            tuple(map(Item, places)),
+            items,
             chance=0.05,
             corrected=None,
             together=False,
@@ -107,9 +107,7 @@ def test_nothing_is_asked_for() -> None:
     answers = SketchAnswers(release, release.nodes)
     nothing = selected(DOMAIN, "a = 0 AND a = 1")
     found = answers.total(nothing, chance=0.05, corrected=None).answers
-    groups = answers.groups(
-        Question(nothing, tuple(map(Item, (0,))), chance=0.05, corrected=None, together=True, top=3)
-    )
+    groups = answers.groups(Question(nothing, [Item(0)], chance=0.05, together=True, top=3))
 
     assert (found.value[0], found.standard_error[0], found.low[0], found.high[0]) == (0, 0, 0, 0)
     assert (groups.number, groups.codes.shape) == (0, (0, 1))
@@ -150,9 +148,7 @@ def test_notes_say_how_rows_are_put_together() -> None:
     assert answers.total(asked, chance=0.05, corrected=None).note == CELLS
     median = answers.combined("median").total(asked, chance=0.05, corrected=None)
     assert median.note == CELLS.replace("other cells;", "other cells; the median of rows;")
-    groups = answers.groups(
-        Question(asked, tuple(map(Item, (1,))), chance=0.05, corrected=None, together=True, top=None)
-    )
+    groups = answers.groups(Question(asked, [Item(1)], chance=0.05, together=True))
     assert groups.note == f"{CELLS}; all 4 intervals hold together"
 
 
@@ -176,7 +172,7 @@ def test_corrections_that_make_no_sense(corrected: Any, total: int | None, messa
         lambda: answers.groups(
             Question(
                 selected(DOMAIN, None),
-                tuple(map(Item, (0,))),
+                [Item(0)],
                 chance=0.05,
                 corrected=corrected,
                 together=False,
@@ -297,7 +293,7 @@ def test_intervals_hold(shape: str, width: int, rate: Fraction, depth: int, comb
                 found = answers.groups(
                     Question(
                         selected(domain, None),
-                        places,
+                        list(map(Item, places)),
                         chance=chance,
                         corrected=None,
                         together=False,
@@ -324,7 +320,7 @@ def test_simultaneous_intervals_hold_together() -> None:
             .groups(
                 Question(
                     selected(domain, None),
-                    tuple(map(Item, (0, 1))),
+                    [Item(0), Item(1)],
                     chance=0.05,
                     corrected=None,
                     together=True,

@@ -2,8 +2,8 @@
 
 Promise: what whole tables know is answered by all of them, fitted to one another: right on average, with an
 interval that rests on noise alone. What only a table with a cutoff knows is answered from its rows, completed
-by the whole tables (`raked`), with bounds that hold whatever is hidden. Which tables answer follows from public
-facts, never from rows. The note says where numbers come from.
+by the whole tables (`raked`), with bounds that hold whatever is hidden. Which tables answer follows from
+public facts, never from rows. The note says where numbers come from.
 Cost: that of the tables that answer.
 """
 
@@ -146,7 +146,8 @@ class TableAnswers(Answerer):
             else np.zeros((1, 0), dtype=np.int64)
         )
         note = groups_note(about, question, groups=number) if codes else about
-        return GroupsAnswered(listed, found, note, number)
+        above = self._above(question, codes, found) if question.nonnegative else None
+        return GroupsAnswered(listed, found, note, number, above)
 
     # Whole tables.
 
@@ -190,15 +191,18 @@ class TableAnswers(Answerer):
 
     def _in_order(self, question: Question, codes: Sequence[NDArray[np.int64]], found: Answers) -> Answers:
         """Return answers in the order of the groups: they come with attributes in the domain's order."""
-        places = [item.place for item in question.items]
-        order = np.argsort(places, kind="stable")
-        shape = [len(codes[place]) for place in order]
-        back = np.argsort(order, kind="stable")
-        moved = [
-            each.reshape(shape).transpose(back).ravel()
-            for each in (found.value, found.standard_error, found.low, found.high)
-        ]
-        return Answers(*moved)
+        each = (found.value, found.standard_error, found.low, found.high)
+        return Answers(*(_moved(question, codes, values) for values in each))
+
+    def _above(
+        self, question: Question, codes: Sequence[NDArray[np.int64]], found: Answers
+    ) -> NDArray[np.float64]:
+        """Return estimates that are 0 or more: of whole tables, such that they still add up."""
+        if question.selection.is_product:
+            above = self._whole.nonnegative(self._along(question, codes))
+            if above is not None:
+                return _moved(question, codes, above)
+        return np.maximum(found.value, 0.0)
 
     def _scattered(
         self, question: Question, codes: Sequence[NDArray[np.int64]], chance: float
@@ -243,9 +247,8 @@ class TableAnswers(Answerer):
         for place in selection.attributes:
             levels[place] = 0  # a condition is on the attribute's own values
         axes = [Item(place, level) for place, level in sorted(levels.items())]
-        for part in self._sparse(axes):
-            break
-        else:
+        part = next(self._sparse(axes), None)
+        if part is None:
             raise self._refused(axes)
         shape = [attribute_at(self._domain, item).size for item in axes]
         if prod(shape) > MOST_COMBINATIONS or not selection.is_product or not self._whole.lattice.tables:
@@ -263,8 +266,8 @@ class TableAnswers(Answerer):
         deviation = np.maximum(high - value, value) / 2
         found = Answers(value, deviation, np.zeros_like(value), np.maximum(high, value))
         about = (
-            f"from the table of {part.marginal.label}: counts below its cutoff of {part.terms.cutoff:,.10g} are "
-            "hidden, and estimated from the whole tables; the interval holds whatever is hidden"
+            f"from the table of {part.marginal.label}: counts below its cutoff of {part.terms.cutoff:,.10g} "
+            "are hidden, and estimated from the whole tables; the interval holds whatever is hidden"
         )
         return self._in_order(question, codes, found), about
 
@@ -306,7 +309,7 @@ class TableAnswers(Answerer):
         margins: Sequence[Margin],
         chance: float,
     ) -> NDArray[np.float64]:
-        """Return what each group holds at most: no more than any whole table says of all that it is part of."""
+        """Return what each group holds at most: no more than whole tables say of all that it is part of."""
         sets = [margin.axes for margin in margins]
         largest = [each for each in sets if not any(set(each) < set(other) for other in sets)]
         groups = dict(zip((item.place for item in question.items), codes, strict=True))
@@ -387,3 +390,12 @@ class TableAnswers(Answerer):
         labels += [f"{more:,} more"] * bool(more)
         fact = f"no {self._space.structure.part} of this release has {names} together"
         return BadQuery(fact, f"Ask about the attributes of one of {', '.join(labels)}.")
+
+
+def _moved(
+    question: Question, codes: Sequence[NDArray[np.int64]], values: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return values of groups in the order of the question; they come in that of the domain."""
+    order = np.argsort([item.place for item in question.items], kind="stable")
+    shape = [len(codes[place]) for place in order]
+    return values.reshape(shape).transpose(np.argsort(order, kind="stable")).ravel()

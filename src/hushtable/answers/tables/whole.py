@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from itertools import pairwise
 from math import prod
 from typing import NamedTuple
 
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 
 from hushtable.answers.estimation.parts import Answers
 from hushtable.answers.estimation.tails import noise, normal_reach
+from hushtable.answers.tables.nonnegative import NonnegativeTables
 from hushtable.conditions.selection import Selection
 from hushtable.domain.domain import Domain
 from hushtable.domain.items import Item, parents_between
@@ -77,7 +79,7 @@ class WholeTables:
     def _chain(self, place: int) -> LevelChain:
         attribute, levels = self._domain.attributes[place], self._levels[place]
         parents = [np.zeros(self._size(place, levels[0]), dtype=np.intp)]
-        for coarse, fine in zip(levels, levels[1:], strict=False):
+        for coarse, fine in pairwise(levels):
             parents.append(parents_between(attribute, fine, coarse).astype(np.intp))
         return LevelChain((1, *(self._size(place, level) for level in levels)), tuple(parents))
 
@@ -126,6 +128,21 @@ class WholeTables:
             rows = (coarser[np.newaxis] == along.groups[:, np.newaxis]) * weights
             return depth, Asked(weights=rows)
         return None
+
+    @cached_property
+    def _nonnegative(self) -> NonnegativeTables:
+        return NonnegativeTables(self.fitted)
+
+    def nonnegative(self, question: Sequence[Along]) -> Array | None:
+        """Return estimates that are 0 or more and add up, as `answers` gives them."""
+        known = self.resolved(question)
+        if known is None:
+            return None
+        table, asked = known
+        value = self._nonnegative.table(table)
+        for axis, each in enumerate(asked):
+            value = each.added(value, axis)
+        return value.ravel()
 
     def answers(self, question: Sequence[Along], *, chance: float) -> Answers | None:
         """Return estimates with an axis for each attribute that has groups, flattened; None if unknown."""
