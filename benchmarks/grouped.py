@@ -51,11 +51,6 @@ class Measured(NamedTuple):
         """How many intervals hold the truth, in percent."""
         return 100 * self.covered / self.answers
 
-    @property
-    def many(self) -> bool:
-        """Whether it has so many groups that its coverage and width are known well."""
-        return self.groups >= MANY_GROUPS
-
 
 def published(
     table: AskedTable,
