@@ -23,6 +23,7 @@ from benchmarks import (
     noise,
     planning,
     publishing,
+    questions,
     ranges,
     sketches,
     spark,
@@ -42,6 +43,7 @@ GROUPS: dict[str, tuple[Callable[[Say], Sheet], ...]] = {
     "ranges": ranges.SHEETS,
     "trees": trees.SHEETS,
     "cubes": cubes.SHEETS,
+    "questions": questions.SHEETS,
     "sketches": sketches.SHEETS,
     "spark": spark.SHEETS,
 }
