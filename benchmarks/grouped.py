@@ -9,7 +9,6 @@ Cost: one publication, and one answer to each question, for each release.
 
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from importlib import import_module
 from math import sqrt
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -144,17 +143,13 @@ class _Sums:
 
 def whole_tables_answer(groups: pa.Table) -> bool:
     """Return whether answers come from tables that were published whole."""
-    return bool(groups.num_rows <= SIZE)  # which a table needs to be published whole
+    return bool((groups.schema.metadata or {}).get(b"source") == b"whole tables")
 
 
 def predicted(table: AskedTable, *, epsilon: Fraction, ask: Sequence[Question] | None) -> Mapping[str, float]:
     """Return the error that the planner expects of each question; nothing where it predicts none."""
-    try:
-        planning = import_module("hushtable.planning.questions")
-    except ModuleNotFoundError:
-        return {}
     asked = table.questions if ask is None else ask
-    planned = planning.planned_tables(
-        table.domain, epsilon=epsilon, size=SIZE, ask=None if ask is None else list(map(str, ask))
-    )
-    return {str(question): float(planned.error(str(question))) for question in asked}
+    told = None if ask is None else list(map(str, ask))
+    planned = ht.plan(table.domain, epsilon=epsilon, size=SIZE, ask=told, count_column="people")
+    errors = {str(question): planned.error(str(question)) for question in asked}
+    return {question: error for question, error in errors.items() if error is not None}

@@ -235,7 +235,7 @@ def _all_of(table: AskedTable, order: int) -> list[Question]:
 def _distance_and_variance(release: Any, table: AskedTable, question: Question) -> tuple[float, float]:
     """Return how far non-negative answers are off in all, as a share of people, and the mean variance."""
     truth = table.truth(question)
-    fitted = release.by(question.names, nonnegative=True).column("estimate").to_numpy()
+    fitted = release.by(question.names, nonnegative=True).column("nonnegative").to_numpy()
     noise = release.by(question.names).column("standard_error").to_numpy()
     return float(np.abs(fitted - truth).sum() / truth.sum()), float(np.mean(noise**2))
 

@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     )
     from hushtable.planning.plan import Plan, plan
     from hushtable.planning.profile import Profile
+    from hushtable.planning.questions import QuestionPlan
     from hushtable.publishing.publish import publish
     from hushtable.structures.dyadic import Dyadic
     from hushtable.structures.haar import Haar
@@ -102,6 +103,7 @@ __all__ = [
     "Priority",
     "ProductDyadic",
     "Profile",
+    "QuestionPlan",
     "Release",
     "SparseTable",
     "Stopped",
@@ -137,6 +139,7 @@ _HOMES = {
     "Haar": "hushtable.structures.haar",
     "Ledger": "hushtable.ledger.ledger",
     "Marginals": "hushtable.structures.marginals",
+    "QuestionPlan": "hushtable.planning.questions",
     "Tables": "hushtable.structures.tables",
     "Plan": "hushtable.planning.plan",
     "Priority": "hushtable.methods.settings",

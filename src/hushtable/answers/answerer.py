@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Protocol
 
 import numpy as np
@@ -32,11 +32,12 @@ class GroupsAnswered:
     note: str
     number: int  # of groups there are, listed or not
     nonnegative: NDArray[np.float64] | None = None  # estimates that are 0 or more and add up, if asked for
+    source: str = ""  # which tables the numbers come from, where there are several
 
     def taken(self, places: NDArray[np.intp]) -> GroupsAnswered:
         """Return some of the groups."""
         above = None if self.nonnegative is None else self.nonnegative[places]
-        return GroupsAnswered(self.codes[places], self.answers.taken(places), self.note, self.number, above)
+        return replace(self, codes=self.codes[places], answers=self.answers.taken(places), nonnegative=above)
 
 
 class Answerer(Protocol):

@@ -20,6 +20,7 @@ from hushtable.answers.answerer import Answered, Answerer, GroupsAnswered
 from hushtable.answers.answerers import answerer_of
 from hushtable.answers.estimation.estimate import Estimate
 from hushtable.answers.levelled import grouped_by_level
+from hushtable.answers.noise_share import NoiseShare, noise_share
 from hushtable.answers.question import Question
 from hushtable.answers.sketched.rows import Combine
 from hushtable.conditions.conditions import selected
@@ -50,6 +51,11 @@ class Release(ReleaseFile):
     @cached_property
     def _answerer(self) -> Answerer:
         return answerer_of(self)
+
+    @cached_property
+    def noise(self) -> NoiseShare:
+        """How much of the release is noise: how many rows noise alone would give, table by table."""
+        return noise_share(self)
 
     def _combining(self, combine: Combine | None) -> Answerer:
         """Return what answers, with rows of a sketch put together this way."""
@@ -276,6 +282,8 @@ class Release(ReleaseFile):
             names.append(name)
             columns.append(as_column(values))
         facts = {"note": found.note, "confidence": repr(confidence), "groups": str(found.number)}
+        if found.source:
+            facts["source"] = found.source
         return pa.Table.from_arrays(columns, names=names).replace_schema_metadata(facts)
 
 

@@ -28,6 +28,7 @@ from hushtable.planning.judges import JUDGES, judged
 from hushtable.planning.judging import CLEARLY, Judgement
 from hushtable.planning.predictions import Prediction, Predictor, Setting
 from hushtable.planning.profile import LARGEST_DOMAIN, Profile
+from hushtable.planning.questions import Budget, asked_questions, planned_by_default, planned_for
 from hushtable.planning.reading import profile_like, read_profile
 from hushtable.planning.rollups import Ladder, Rollup, ladders, rollups
 from hushtable.planning.trees import fits_a_tree, judgement_of_tree, predicted_tree
@@ -304,10 +305,13 @@ def plan(
     clamp: tuple[int, int] | None = None,
     total_share: Rational = "1/50",
     law: str = DEFAULT_LAW,
-) -> Plan:
+    ask: Sequence[object] | str | None = None,
+) -> Any:
     """Say what a release would be worth, before its epsilon is spent.
 
-    Guarantee: no row is read. A plan follows from what is declared, and from one assumption about the table:
+    Guarantee: no row is read. For questions (`ask`, as in `ht.publish`; without any assumption, those that
+    people usually ask) the plan is an `ht.QuestionPlan`, which says the error to expect of each. Else it is
+    an `ht.Plan` of a table of cells. That follows from what is declared, and from one assumption about it:
 
     ==============================================  ===================================================
     assumption                                      meaning
@@ -315,7 +319,7 @@ def plan(
     `expect_cells`, `expect_mean`, `expect_sd`      so many occupied cells, with normal counts
     `profile`                                       an `ht.Profile`, or a CSV file of count,cells
     `like`                                          an older public release of a table of this kind
-    none, or more than one of them                  `BadPlan`
+    more than one of them; one of them and `ask`    `BadPlan`
     ==============================================  ===================================================
 
     Take assumptions from public sources. `unit`, `count_column`, `sum_column`, `clamp`, `level` and `law` are
@@ -343,6 +347,21 @@ def plan(
         hint = "The default is 1/50; 0 publishes no total."
         raise BadNumber(name="total_share", value=total_share, allowed="must be from 0 to below 1", hint=hint)
     measure = Measure(count_column=count_column, sum_column=sum_column, clamp=clamp, unit=unit)
+    assumed = (expect_cells, expect_mean, expect_sd, profile, like)
+    if ask is not None or all(each is None for each in assumed):
+        if any(each is not None for each in assumed):
+            fact = "questions are planned from public sizes alone, and an assumption about the table is given"
+            raise BadPlan(fact, "Leave `ask` or the assumption out.")
+        budget, rows = Budget(whole, measure.sensitivity, law_named(law)), Priority(size=size).size
+        if ask is None:
+            found = planned_by_default(declared, size=rows, budget=budget)
+            if found is None:
+                fact = "the cells alone would be published, and a plan of them needs an assumption"
+                raise BadPlan(
+                    fact, "Give one: expected cells, mean and sd; a profile; or a release it is like."
+                )
+            return found
+        return planned_for(declared, asked_questions(declared, ask), size=rows, budget=budget)
     return planned(
         title=declared.title,
         cells_total=declared.cells_total,

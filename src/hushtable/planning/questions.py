@@ -12,21 +12,25 @@ Cost: milliseconds for tens of tables, seconds for hundreds.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from itertools import combinations
 from math import prod, sqrt
-from typing import TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.domain.domain import Domain
 from hushtable.domain.items import Item, attribute_at, items_of, label_of
+from hushtable.domain.kinds import plain
 from hushtable.errors import BadChoice, shown
+from hushtable.laws.geometric import Geometric
 from hushtable.laws.law import NoiseLaw
 from hushtable.laws.rationals import as_positive
+from hushtable.planning.wording import aligned, number, paragraph, percent
 from hushtable.structures.lattice import Depths, LevelChain, TableLattice, components
 from hushtable.structures.tables import Tables
 
@@ -36,8 +40,9 @@ _CLOSE = 1e-5
 _WORTH = 0.004  # a smaller share is not worth a table
 _MOST_TABLES = 300  # of a default: with more, each would get next to nothing
 _CELLS_OF_TWO = 0.8  # the share of the cells of two attributes, whose own questions are the paper's
-_CELLS_OF_MORE = 0.1
+_CELLS_OF_MORE = 0.15
 _TRIES = 30
+_LISTED = 60  # questions, or tables, on a page
 # A table of so many times as many cells as a size is published whole: that hides nothing, and a file of
 # several tables is little larger for it.
 _WHOLE = 3
@@ -53,15 +58,35 @@ class AskedQuestion:
     weight: Fraction = Fraction(1)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+class Budget(NamedTuple):
+    """What all tables together may spend: epsilon, for what one unit changes in a table, by a law of noise."""
+
+    epsilon: Fraction
+    sensitivity: int
+    law: type[NoiseLaw] = Geometric
+
+    def variance(self, share: float) -> float:
+        """Return the variance of the noise in a table with a share of epsilon."""
+        own = self.epsilon * Fraction(max(share, 1e-9)).limit_denominator(10**9)
+        return self.law.calibrated(epsilon=own, l1=Fraction(self.sensitivity)).floats.variance
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class QuestionPlan:
-    """Tables for questions: what they are, and the error to expect for each question. Public."""
+    """Tables for questions: what they are, and the error to expect for each question. Public.
+
+    Made by `ht.plan` with `ask`, or without any assumption about the table.
+    """
 
     domain: Domain
+    budget: Budget
     questions: tuple[AskedQuestion, ...]
     tables: tuple[tuple[Item, ...], ...]
     shares: tuple[int, ...]
     size: int
+
+    def __repr__(self) -> str:
+        return _text(self)
 
     @property
     def whole(self) -> int:
@@ -87,19 +112,77 @@ class QuestionPlan:
         """Whether any table is published whole: then they tell the total, and none is bought."""
         return any(map(self.is_whole, self.tables))
 
-    def errors(self, laws: Sequence[NoiseLaw]) -> list[float | None]:
-        """Return the root mean square error to expect for a group of each question, given each table's law.
-
-        None where no whole table knows the question: then the error depends on counts that nobody knows yet.
-        """
+    @cached_property
+    def _fit(self) -> tuple[_Lattice, TableLattice]:
+        """The whole tables with the variances of their noise."""
         whole = [each for each, items in enumerate(self.tables) if self.is_whole(items)]
-        made = _Lattice(self.domain, [self.tables[each] for each in whole])
-        lattice = made.at([laws[each].floats.variance for each in whole])
-        depths = [made.depths(question.items) for question in self.questions]
-        return [
-            sqrt(lattice.mean_variance(each)) if each is not None and lattice.knows(each) else None
-            for each in depths
-        ]
+        made, total = _Lattice(self.domain, [self.tables[each] for each in whole]), sum(self.shares)
+        return made, made.at([self.budget.variance(self.shares[each] / total) for each in whole])
+
+    def error(self, question: object) -> float | None:
+        """Return the root mean square error to expect for a group of a question.
+
+        None where no whole table knows it: then the error depends on counts that nobody knows yet.
+        """
+        return self._error(items_of(self.domain, question))
+
+    def _error(self, items: tuple[Item, ...]) -> float | None:
+        made, lattice = self._fit
+        depths = made.depths(items)
+        if depths is None or not lattice.knows(depths):
+            return None
+        # A question at a level that no table has adds up values of a finer one.
+        finer = prod(
+            lattice.chains[place].sizes[depth] / attribute_at(self.domain, item).size
+            for (place, depth), item in zip(depths, sorted(items), strict=True)
+        )
+        return sqrt(lattice.mean_variance(depths) * finer)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain numbers and texts, for JSON."""
+        total = sum(self.shares)
+        return {
+            "tables": [
+                {
+                    "table": self.label(items),
+                    "cells": _cells(self.domain, items),
+                    "epsilon": str(self.budget.epsilon * share / total),
+                    "whole": self.is_whole(items),
+                }
+                for items, share in zip(self.tables, self.shares, strict=True)
+            ],
+            "questions": [
+                {
+                    "question": self.label(each.items),
+                    "groups": _cells(self.domain, each.items),
+                    "error": self._error(each.items),
+                }
+                for each in self.questions
+            ],
+        }
+
+
+def _text(plan: QuestionPlan) -> str:
+    """Return the page: questions with the error to expect, then the tables that answer them."""
+    asked, total = [["question", "groups", "error to expect"]], sum(plan.shares)
+    for each in plan.questions[:_LISTED]:
+        error = plan._error(each.items)
+        said = "depends on the counts: a cutoff hides small ones" if error is None else f"± {number(error)}"
+        asked.append([plan.label(each.items), f"{_cells(plan.domain, each.items):,}", said])
+    tables = [["table", "cells", "share of epsilon", "published"]]
+    for items, share in list(zip(plan.tables, plan.shares, strict=True))[:_LISTED]:
+        kind = "whole" if plan.is_whole(items) else f"up to {plan.size:,} rows"
+        cells = _cells(plan.domain, items)
+        shown_cells = f"{cells:,}" if cells < 10**15 else number(float(cells))
+        tables.append([plan.label(items), shown_cells, percent(share / total), kind])
+    lead = (
+        f"With epsilon = {plain(plan.budget.epsilon)}, answers to these questions will be off by about so much "
+        "(one standard deviation, in a group):"
+    )
+    parts = [paragraph(lead), aligned(asked), paragraph("They come from these tables:"), aligned(tables)]
+    if len(plan.questions) > _LISTED or len(plan.tables) > _LISTED:
+        parts.append("Only the first are listed; `to_dict()` and --json have all.")
+    return "\n\n".join(parts)
 
 
 def asked_questions(domain: Domain, ask: object) -> tuple[AskedQuestion, ...]:
@@ -122,21 +205,8 @@ def asked_questions(domain: Domain, ask: object) -> tuple[AskedQuestion, ...]:
     return tuple(AskedQuestion(items, weight) for items, weight in found.items())
 
 
-Variance: TypeAlias = Callable[[float], float]  # of the noise in a table, by its share of epsilon
-
-
-def variance_at(law: type[NoiseLaw], *, epsilon: Fraction, sensitivity: int) -> Variance:
-    """Return the variance of the noise in a table as a function of its share of epsilon."""
-
-    def variance(share: float) -> float:
-        own = epsilon * Fraction(max(share, 1e-9)).limit_denominator(10**9)
-        return law.calibrated(epsilon=own, l1=Fraction(sensitivity)).floats.variance
-
-    return variance
-
-
 def planned_for(
-    domain: Domain, questions: Sequence[AskedQuestion], *, size: int, variance: Variance
+    domain: Domain, questions: Sequence[AskedQuestion], *, size: int, budget: Budget
 ) -> QuestionPlan:
     """Return the tables for these questions, of up to `size` rows each."""
     candidates = [question.items for question in questions]
@@ -152,9 +222,9 @@ def planned_for(
         [*weights, *[0.1 * sum(weights) / len(weights)] * len(extra)],
         list(dict.fromkeys(candidates)),
         size=size,
-        variance=variance,
+        budget=budget,
     )
-    return QuestionPlan(domain, tuple(questions), *found, size)
+    return QuestionPlan(domain, budget, tuple(questions), *found, size)
 
 
 def _extra(
@@ -170,13 +240,13 @@ def _within(items: tuple[Item, ...]) -> Iterable[tuple[Item, ...]]:
     return (some for length in range(len(items) + 1) for some in combinations(items, length))
 
 
-def planned_by_default(domain: Domain, *, size: int, variance: Variance) -> QuestionPlan | None:
+def planned_by_default(domain: Domain, *, size: int, budget: Budget) -> QuestionPlan | None:
     """Return the tables for what people usually ask: by one attribute, by two, and the cells.
 
     None where that is the cells alone: of a single attribute without levels that a size has no room for, or
     of so many attributes that each table would get next to nothing.
     """
-    number, everything = len(domain.names), tuple(Item(place) for place in range(len(domain.names)))
+    attributes, everything = len(domain.names), tuple(Item(place) for place in range(len(domain.names)))
     singles = [
         (Item(place, level),)
         for place, attribute in enumerate(domain.attributes)
@@ -190,16 +260,16 @@ def planned_by_default(domain: Domain, *, size: int, variance: Variance) -> Ques
     tables = [each for each in dict.fromkeys(tables) if each != everything]
     if _cells(domain, everything) <= _WHOLE * size:
         tables.append(everything)
-        found, shares = _shared(domain, tables, [1.0] * len(tables), tables, size=size, variance=variance)
+        found, shares = _shared(domain, tables, [1.0] * len(tables), tables, size=size, budget=budget)
     elif not tables:
         return None
     else:
-        cells = _CELLS_OF_TWO if number <= 2 else _CELLS_OF_MORE
+        cells = _CELLS_OF_TWO if attributes <= 2 else _CELLS_OF_MORE
         found, shares = _shared(
-            domain, tables, [1.0] * len(tables), tables, size=size, variance=variance, reserved=cells
+            domain, tables, [1.0] * len(tables), tables, size=size, budget=budget, reserved=cells
         )
         found, shares = (*found, everything), (*shares, max(1, round(cells * _STEPS)))
-    return QuestionPlan(domain, tuple(map(AskedQuestion, tables)), found, shares, size)
+    return QuestionPlan(domain, budget, tuple(map(AskedQuestion, tables)), found, shares, size)
 
 
 def _pairs(domain: Domain, size: int) -> Iterable[tuple[Item, ...]]:
@@ -258,7 +328,7 @@ def _shared(
     candidates: Sequence[tuple[Item, ...]],
     *,
     size: int,
-    variance: Variance,
+    budget: Budget,
     reserved: float = 0.0,
 ) -> tuple[tuple[tuple[Item, ...], ...], tuple[int, ...]]:
     """Return the candidates that are worth a table, and their shares; `reserved` is for others.
@@ -267,7 +337,7 @@ def _shared(
     can be: those that would count more, until they have not.
     """
     tables, most = list(candidates), _WHOLE * size
-    of_cells = variance(1.0)
+    of_cells = budget.variance(1.0)
     sizes = np.array([float(_cells(domain, items)) for items in questions])
     allowed = np.where(sizes == domain.cells_total, _AT_MOST_OF_CELLS, _AT_MOST)
     allowed = allowed * of_cells * (float(domain.cells_total) / sizes)
@@ -276,7 +346,7 @@ def _shared(
         sparse = [items for items in tables if items not in whole]
         made = _Lattice(domain, whole)
         depths = [made.depths(items) for items in questions]
-        model = _Model(made.at([1.0] * len(whole)), depths, variance, reserved)
+        model = _Model(made.at([1.0] * len(whole)), depths, budget, reserved)
         asked = {items: place for place, items in enumerate(questions)}
         tried = np.array(weights, dtype=np.float64)
         for _ in range(_TRIES):
@@ -325,10 +395,10 @@ class _Model:
         self,
         lattice: TableLattice,
         questions: Sequence[Depths | None],
-        variance: Variance,
+        budget: Budget,
         reserved: float,
     ) -> None:
-        self._tables, self._variance, self._room = len(lattice.tables), variance, 1 - reserved
+        self._tables, self._variance, self._room = len(lattice.tables), budget.variance, 1 - reserved
         known = [each if each is not None and lattice.knows(each) else None for each in questions]
         found = sorted({part for each in known if each is not None for part in components(each)})
         places = {part: place for place, part in enumerate(found)}

@@ -19,7 +19,7 @@ from hushtable.laws.rationals import Rational, as_positive
 from hushtable.methods.settings import METHODS, Method, Priority
 from hushtable.methods.tuning import AUTO_CUTOFF, auto_cutoff, marginal_method
 from hushtable.planning.plan import PLAN_RULE, Plan
-from hushtable.planning.questions import asked_questions, planned_by_default, planned_for, variance_at
+from hushtable.planning.questions import Budget, asked_questions, planned_by_default, planned_for
 from hushtable.structures.cells import Cells
 from hushtable.structures.registry import as_structure
 from hushtable.structures.structure import NodeSpace, Structure
@@ -246,15 +246,15 @@ def usual_structure(
 ) -> Usual:
     """Return what is published for questions, or for those that people usually ask."""
     exact = as_positive(epsilon, name="epsilon", hint="Typical values lie between 0.01 and 10.")
-    variance = variance_at(law, epsilon=exact, sensitivity=sensitivity)
+    budget = Budget(exact, sensitivity, law)
     found = None
     if ask is not None:
         if size is None:
             raise BadChoice("questions are asked, and no size is given", "Give the rows of each table.")
         size = Priority(size=size).size  # checked before it is used
-        found = planned_for(domain, asked_questions(domain, ask), size=size, variance=variance)
+        found = planned_for(domain, asked_questions(domain, ask), size=size, budget=budget)
     elif size is not None and not distributed:
-        found = planned_by_default(domain, size=Priority(size=size).size, variance=variance)
+        found = planned_by_default(domain, size=Priority(size=size).size, budget=budget)
     if found is None:
         return Usual(_CELLS, None, None)
     return Usual(found.structure, 0 if found.any_whole else None, found.whole)

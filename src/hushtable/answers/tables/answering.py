@@ -37,6 +37,7 @@ from hushtable.structures.lattice import Asked
 from hushtable.structures.table_space import Marginal, TableSpace
 
 _SHOWN_TABLES = 12
+WHOLE = "whole tables"  # where numbers come from, if these know them
 _FITTED = "from all whole tables, fitted together"
 
 
@@ -137,9 +138,9 @@ class TableAnswers(Answerer):
         chance = question.chance_of_one(number)
         found = self._answered(question, codes, chance)
         if found is not None:
-            about = f"{_FITTED}: unbiased; the interval holds for the true answer"
+            about, source = f"{_FITTED}: unbiased; the interval holds for the true answer", WHOLE
         else:
-            found, about = self._completed(question, codes, chance)
+            found, about, source = self._completed(question, codes, chance)
         listed = (
             np.stack([each.ravel() for each in np.meshgrid(*codes, indexing="ij")] if codes else [], axis=1)
             if codes
@@ -147,7 +148,7 @@ class TableAnswers(Answerer):
         )
         note = groups_note(about, question, groups=number) if codes else about
         above = self._above(question, codes, found) if question.nonnegative else None
-        return GroupsAnswered(listed, found, note, number, above)
+        return GroupsAnswered(listed, found, note, number, above, source)
 
     # Whole tables.
 
@@ -240,7 +241,7 @@ class TableAnswers(Answerer):
 
     def _completed(
         self, question: Question, codes: Sequence[NDArray[np.int64]], chance: float
-    ) -> tuple[Answers, str]:
+    ) -> tuple[Answers, str, str]:
         """Return answers from a table with a cutoff, completed by the whole ones, with bounds."""
         selection = question.selection
         levels = dict(question.items)
@@ -252,7 +253,7 @@ class TableAnswers(Answerer):
             raise self._refused(axes)
         shape = [attribute_at(self._domain, item).size for item in axes]
         if prod(shape) > MOST_COMBINATIONS or not selection.is_product or not self._whole.lattice.tables:
-            return self._alone(part, question)
+            return *self._alone(part, question), part.marginal.label
         columns = [part.column(self._domain, item) for item in axes]
         grid = on_grid([each for each in columns if each is not None], part.weights, shape)
         margins = list(self._margins(axes))
@@ -269,7 +270,7 @@ class TableAnswers(Answerer):
             f"from the table of {part.marginal.label}: counts below its cutoff of {part.terms.cutoff:,.10g} "
             "are hidden, and estimated from the whole tables; the interval holds whatever is hidden"
         )
-        return self._in_order(question, codes, found), about
+        return self._in_order(question, codes, found), about, part.marginal.label
 
     def _asked(self, item: Item, question: Question, codes: Sequence[NDArray[np.int64]]) -> Asked:
         """Return what is added up along an axis of the grid."""

@@ -1,0 +1,120 @@
+"""How much of a release is noise: how many rows noise alone would have produced.
+
+A summary shows empty cells whose noise was large. How many is known from public numbers alone: the cells
+there are, times the chance that noise passes the rule that the rows met. Rows beyond that are of occupied
+cells. Of a table that is published whole, the counts themselves tell: their mean square is that of the noise,
+and more if there is anything in them.
+
+Promise: what is said follows from the release alone, so it costs nothing and holds for whoever reads it.
+Cost: one pass over the counts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.answers.estimation.sums import Opened
+from hushtable.release.terms import Terms
+
+_NOISE = 0.5  # below this share of real rows, a table is called noise
+_SURE = 4.0  # standard deviations by which a whole table must exceed its noise
+
+
+@dataclass(frozen=True, slots=True)
+class TableNoise:
+    """One table: its rows, how many of them noise alone would give, and whether it is no better than that."""
+
+    label: str
+    rows: int
+    expected: float
+    is_noise: bool
+    whole: bool
+
+    @property
+    def real_share(self) -> float:
+        """About which share of the rows is of occupied cells."""
+        return max(0.0, 1 - self.expected / self.rows) if self.rows else 0.0
+
+    @property
+    def sentence(self) -> str:
+        """What to know of it, in a sentence."""
+        about = f"the table of {self.label}" if self.label else "the table"
+        if self.whole:
+            return f"{about} is {'no better than noise' if self.is_noise else 'published whole'}"
+        rows = f"noise alone would give about {self.expected:,.0f} of its {self.rows:,} rows"
+        return f"{about} is mostly noise: {rows}" if self.is_noise else f"{about}: {rows}"
+
+
+@dataclass(frozen=True, slots=True)
+class NoiseShare:
+    """What noise has to do with a release: of each of its tables."""
+
+    tables: tuple[TableNoise, ...]
+
+    @property
+    def is_noise(self) -> bool:
+        """Whether no table is better than noise."""
+        return bool(self.tables) and all(each.is_noise for each in self.tables)
+
+    @property
+    def warnings(self) -> list[str]:
+        """What to tell a reader first: which tables are noise, and what may help; nothing where none is."""
+        noise = [each for each in self.tables if each.is_noise]
+        if not noise:
+            return []
+        help_ = "Coarser levels, fewer attributes or more epsilon would help."
+        if self.is_noise and len(self.tables) > 1:
+            return [f"This release is noise: none of its {len(self.tables)} tables is better. {help_}"]
+        if self.is_noise:
+            said = noise[0].sentence
+            return [f"This release is noise: {said}. {help_}"]
+        first = noise[0].sentence
+        more = f", and so are {len(noise) - 1} others" if len(noise) > 1 else ""
+        return [f"{first[0].upper()}{first[1:]}{more}. {help_}"]
+
+
+def noise_share(release: Opened) -> NoiseShare:
+    """Return how much of a release is noise; of no table where it is of other nodes than cells."""
+    terms, nodes = release.terms, release.terms.nodes
+    if terms.parts:
+        rows = release.codes[:, 0]  # the number of the table
+        return NoiseShare(
+            tuple(
+                _judged(terms.part(number), release.counts[rows == number], marginal.label)
+                for number, marginal in enumerate(nodes.marginals)
+            )
+        )
+    if nodes.named(terms.domain) is not None:
+        return NoiseShare(())
+    return NoiseShare((_judged(terms, release.counts, ""),))
+
+
+def _judged(terms: Terms, counts: NDArray[np.int64], label: str) -> TableNoise:
+    """Return how much of one table of cells is noise."""
+    floats, cells = terms.law.floats, terms.domain.cells_total
+    if terms.method.complete:
+        squares = counts.astype(np.float64) ** 2
+        mean, variance = float(squares.mean()) if counts.size else 0.0, floats.variance
+        # Squares of noise vary by some times their mean; few cells tell little.
+        spread = sqrt(6 / max(counts.size, 1)) * variance
+        return TableNoise(label, counts.size, float(cells), mean <= variance + _SURE * spread, True)
+    cutoff, threshold = max(terms.cutoff or 1.0, 1.0), terms.threshold or 0.0
+    expected = min(cells * _chance(terms, cutoff, threshold), float(cells))
+    found = TableNoise(label, counts.size, expected, False, False)
+    return TableNoise(label, counts.size, expected, found.real_share < _NOISE, False)
+
+
+def _chance(terms: Terms, cutoff: float, threshold: float) -> float:
+    """Return the chance that an empty cell is published by the rule that the rows met."""
+    floats, sides = terms.law.floats, 2 if terms.method.two_sided else 1
+    start = float(np.ceil(cutoff))
+    if threshold <= start:
+        return sides * float(floats.tail(np.array([start]))[0])
+    sure = float(np.ceil(threshold))
+    certain = float(floats.tail(np.array([sure]))[0])
+    sampled = floats.tail(np.array([start, sure]), 1)
+    return sides * (certain + float(sampled[0] - sampled[1]) / threshold)
