@@ -26,6 +26,7 @@ from hushtable.answers.sketched.rows import Combine
 from hushtable.conditions.conditions import selected
 from hushtable.conditions.naming import place_of
 from hushtable.conditions.selection import Selection
+from hushtable.domain.attributes import Attribute
 from hushtable.domain.items import Item, attribute_at, item_of, items_in
 from hushtable.errors import BadChoice, BadNumber, BadQuery, shown, within_memory
 from hushtable.laws.rationals import as_count
@@ -256,6 +257,11 @@ class Release(ReleaseFile):
             return [item_of(self.domain, each) for each in items_in(name)]
         except BadChoice as error:
             raise BadQuery(error.fact, error.hint) from None
+
+    def attribute(self, name: str) -> Attribute:
+        """Return what a column of groups holds: an attribute, or one at a level, as in `month(day)`."""
+        (item,) = self._named(name)
+        return attribute_at(self.domain, item)
 
     def _table_of(self, found: GroupsAnswered, items: list[Item], confidence: float) -> pa.Table:
         import pyarrow as pa

@@ -27,13 +27,13 @@ _LARGE = 10**9
 _LONGEST = 6  # characters of an epsilon that is written in full
 
 
-def summaries_in_words(parts: tuple[Part, ...]) -> str:
-    """Return how rows of marginals were chosen."""
+def summaries_in_words(parts: tuple[Part, ...], called: str = "marginal") -> str:
+    """Return how rows of marginals, or of tables, were chosen."""
     methods = [part.method for part in parts]
     if len(set(methods)) == 1:
-        return method_in_words(methods[0], of="cells of every marginal")
+        return method_in_words(methods[0], of=f"cells of every {called}")
     said = Counter(_with_size(method) for method in methods)
-    return "of the marginals, " + ", ".join(f"{times:,} by {name}" for name, times in said.items())
+    return f"of the {called}s, " + ", ".join(f"{times:,} by {name}" for name, times in said.items())
 
 
 def rules_in_words(parts: tuple[Part, ...]) -> str | None:
@@ -51,7 +51,7 @@ def marginals_table(release: Release) -> Table:
     parts, rows = release.terms.parts, rows_of_parts(release.terms, release.codes)
     met = [name for name in ("cutoff", "threshold") if any(getattr(part, name) is not None for part in parts)]
     numbers = ("cells", "rows", "epsilon", "noise", *met)
-    made = table("marginal", *numbers, "summary", numbers=numbers)
+    made = table(release.terms.structure.part, *numbers, "summary", numbers=numbers)
     for number, marginal in enumerate(release.terms.nodes.marginals[:_SHOWN_MARGINALS]):
         own = release.terms.part(number)
         made.add_row(
@@ -72,7 +72,7 @@ def below_marginals(release: Release) -> str:
     said = f"... {more:,} more\n" if more > 0 else ""
     said += f"Noise is {release.terms.law.sentence}, by its standard deviation."
     if any(part.cutoff is not None for part in release.terms.parts):
-        said += " No row of a marginal is below its cutoff in size."
+        said += f" No row of a {release.terms.structure.part} is below its cutoff in size."
     if any(part.threshold is not None for part in release.terms.parts):
         said += " Rows below its threshold in size were sampled, and weigh as much as it."
     return f"{said} Long epsilons are rounded."

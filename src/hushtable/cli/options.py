@@ -52,6 +52,13 @@ Epsilon: TypeAlias = Annotated[str, typer.Option(metavar="E", help="What it may 
 TotalShare: TypeAlias = Annotated[
     str, typer.Option(metavar="SHARE", help="The share of epsilon for a noisy total; 0 for none.")
 ]
+Ask: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAMES",
+        help="A question to publish for: town,job or 'month(day),job'. May be given several times.",
+    ),
+]
 ExpectCells: TypeAlias = Annotated[
     float | None, typer.Option(metavar="N", help="Assume so many occupied cells,")
 ]

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from hushtable.cli.options import (
+    Ask,
     Clamp,
     CountColumn,
     Depth,
@@ -38,8 +39,9 @@ def plan(
     domain: DomainFile,
     epsilon: Epsilon,
     size: Annotated[
-        int | None, typer.Option(metavar="N", help="How many rows to publish; of a cube, of each marginal.")
+        int | None, typer.Option(metavar="N", help="How many rows to publish of each table.")
     ] = None,
+    ask: Ask = None,
     expect_cells: ExpectCells = None,
     expect_mean: ExpectMean = None,
     expect_sd: ExpectSd = None,
@@ -74,13 +76,18 @@ def plan(
 ) -> None:
     """Say what a release would be worth, before epsilon is spent.
 
-    No row is read: a plan follows from the domain, epsilon, the size and one assumption about the table.
-    Take it from public sources. What is assumed counts as declared public by the owner.
-    For sums over ranges, it says whether to publish cells or a tree. Of a data cube and of a sketch, it says
-    what they would be worth beside cells.
+    No row is read. For questions, a plan follows from the domain, epsilon and the size: it says which tables
+    are published, and the error to expect of each answer. Without --ask, it is about the questions that
+    people usually ask.
+
+    A table of cells alone is planned from one assumption about it. Take it from public sources: what is
+    assumed counts as declared public by the owner. For sums over ranges, the plan says whether to publish
+    cells or a tree; of a data cube and of a sketch, what they would be worth beside cells.
 
     \b
     Examples:
+      hushtable plan --domain visits.toml --epsilon 1 --size 5000 \\
+        --ask town --ask town,age
       hushtable plan --domain commute.toml --epsilon 0.1 --size 100000 \\
         --expect-cells 100000 --expect-mean 100 --expect-sd 20
       hushtable plan --domain commute.toml --epsilon 0.1 --size 100000 \\
@@ -125,6 +132,9 @@ def plan(
     )
     rows = planned_size(noised, size)
     assert rows is not None
+    assumed = any(each is not None for each in (expect_cells, expect_mean, expect_sd, profile, like))
+    if not assumed and (sweep or marginals or sketched):
+        raise typer.BadParameter("This needs an assumption about the table, such as --like FILE.")
     found = planned(
         finest,
         level=levels,
@@ -140,6 +150,7 @@ def plan(
         sum_column=measure.sum_column,
         clamp=measure.clamp,
         total_share=total_share,
+        ask=ask or None,
     )
     swept = found.sweep() if sweep else None
     beside = judged(found, noised) if marginals or sketched else None

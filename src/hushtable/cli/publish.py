@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 import typer
 
 from hushtable.cli.options import (
+    Ask,
     Clamp,
     CountColumn,
     Data,
@@ -55,13 +56,7 @@ def publish(
     epsilon: Epsilon,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The file to write.")],
     level: Levels = None,
-    ask: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAMES",
-            help="A question to publish for: town,job or 'month(day),job'. May be given several times.",
-        ),
-    ] = None,
+    ask: Ask = None,
     size: Annotated[
         int | None, typer.Option(metavar="N", help="How many rows to publish of each table.")
     ] = None,
@@ -155,6 +150,8 @@ def publish(
     Examples:
       hushtable publish commute.parquet --domain commute.toml --epsilon 0.1 \\
         --size 100000 --output out.parquet --ledger commuters.ledger
+      hushtable publish visits.csv --domain visits.toml --epsilon 1 --size 5000 \\
+        --ask town --ask town,age --output visits.parquet --ledger people.ledger
       hushtable publish visits.csv --domain visits.toml --epsilon 1 --size 5000 \\
         --unit person_id --max-rows 3 --output visits.parquet --no-ledger
       hushtable publish commute.parquet --domain blocks.toml --level home=tract \\
@@ -319,6 +316,8 @@ def publish(
     # True numbers: on the owner's own terminal, and nowhere that keeps what is written.
     if sys.stderr.isatty() and (said := dropped_in_words(published.tally, on_spark=on_spark)):
         typer.secho(said, err=True, bold=True, fg="red")
+    for warning in published.release.noise.warnings:
+        typer.echo(f"warning: {printable(warning)}", err=True)
     if not quiet:
         typer.echo(f"{output}: {len(published.release):,} rows. {printable(published.release.guarantee)}")
         typer.echo(f"Look at it: hushtable show {output}")

@@ -55,8 +55,8 @@ def query(
 
     Without --by, one estimate; with it, one for each group. A name that holds a comma is given by a
     --by of its own. What the intervals promise is said below a table, or on standard error.
-    A data cube answers from the marginal with the least error to expect, and names it. A sketch answers for
-    cells that are listed, up to 10^7 of them.
+    Several tables answer together, and the closing words say which. Groups may be at a level, as in
+    --by 'month(day),job'. A sketch answers for cells that are listed, up to 10^7 of them.
 
     \b
     Examples:
@@ -89,10 +89,14 @@ def query(
     promises = f"Intervals of {confidence * 100:.10g} %: {printable(rows.schema.metadata[b'note'].decode())}."
     if form != "table":
         write(rows, form, output, overwrite=overwrite, what="answers")
+        for warning in release.noise.warnings:
+            typer.echo(printable(warning), err=True)
         typer.echo(promises, err=True)
         typer.echo(printable(release.guarantee), err=True)
         return
     out = console()
+    for warning in release.noise.warnings:
+        out.print(printable(warning), style="bold")
     if by:
         out.print(_listing(rows, release))
         _say_what_is_left(rows.num_rows, "groups")
@@ -169,7 +173,7 @@ def _listing(rows: pa.Table, release: Release) -> Table:
 
     names = rows.column_names[: -len(_NUMBERS)]
     made = table(*map(printable, names), *_NUMBERS, numbers=_NUMBERS)
-    kinds = [release.domain.attribute(name).values for name in names]
+    kinds = [release.attribute(name).values for name in names]
     labels = [
         dict(zip(kind.values, kind.labels, strict=True))
         if isinstance(kind, Categories) and kind.labels is not None

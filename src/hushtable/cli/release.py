@@ -47,6 +47,8 @@ def show(
     terms = release.terms
     first = release.first_rows(rows) if rows else None
     out = console()
+    for warning in release.noise.warnings:
+        out.print(printable(warning), style="bold")
     out.print(printable(release.domain.title or str(file)), style="bold")
     out.print(printable(release.guarantee))
     out.print()
@@ -81,7 +83,8 @@ def _facts(release: Release) -> Iterator[tuple[str, str]]:
     unit, cube = terms.structure.row, bool(terms.parts)
     yield "rows", f"{len(release):,} of {words.cells_in_words(terms.units_total)} {unit}s"
     if cube:
-        yield "structure", f"a data cube of {len(terms.parts):,} marginals, listed below"
+        several = f"{len(terms.parts):,} {terms.structure.part}{'s' * (len(terms.parts) != 1)}"
+        yield "structure", f"{terms.structure.called} of {several}, listed below"
     elif (structure := terms.nodes.named(terms.domain)) is not None:
         yield "structure", words.printable(structure)
     yield from _cube_facts(terms) if cube else _summary_facts(terms)
@@ -127,7 +130,7 @@ def _cube_facts(terms: Terms) -> Iterator[tuple[str, str]]:
     from hushtable.cli.cubes import rules_in_words, summaries_in_words
     from hushtable.release.display import plan_in_words
 
-    yield "summary", summaries_in_words(terms.parts)
+    yield "summary", summaries_in_words(terms.parts, terms.structure.part)
     if terms.plan is not None:
         yield "settings", words.printable(plan_in_words(terms))
     elif (rules := rules_in_words(terms.parts)) is not None:

@@ -59,7 +59,7 @@ class AskedQuestion:
 
 
 class Budget(NamedTuple):
-    """What all tables together may spend: epsilon, for what one unit changes in a table, by a law of noise."""
+    """What all tables may spend together: epsilon, for what one unit changes in a table, by a law."""
 
     epsilon: Fraction
     sensitivity: int

@@ -66,7 +66,7 @@ class Tables(Structure):
     @property
     def called(self) -> str:
         """What it is, in a sentence."""
-        return "a release of several tables"
+        return "a release"
 
     @property
     def advice(self) -> str:

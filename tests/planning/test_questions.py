@@ -1,0 +1,143 @@
+"""Tables for questions: which are chosen, how they share epsilon, and the errors that are promised."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import combinations
+from math import prod
+
+import numpy as np
+import pytest
+
+import hushtable as ht
+from hushtable.domain.items import Item
+from hushtable.planning.questions import (
+    AskedQuestion,
+    Budget,
+    QuestionPlan,
+    asked_questions,
+    planned_by_default,
+    planned_for,
+)
+
+ONE = Budget(Fraction(1), 1)
+
+
+def domain(*sizes: int) -> ht.Domain:
+    attributes = [
+        {"name": f"a{place}", "integers": {"low": "0", "high": str(size - 1)}}
+        for place, size in enumerate(sizes)
+    ]
+    return ht.Domain.from_dict({"attribute": attributes})
+
+
+def asked(of: ht.Domain, *texts: str, size: int = 1000, budget: Budget = ONE) -> QuestionPlan:
+    return planned_for(of, asked_questions(of, list(texts)), size=size, budget=budget)
+
+
+def test_a_question_has_a_table_of_its_own() -> None:
+    plan = asked(domain(10, 20, 30), "a0", "a1,a2")
+    assert plan.tables == ((Item(0),), (Item(1), Item(2)))
+    assert plan.shares == pytest.approx((500, 500), abs=5)  # they share what they say of the total
+
+
+def test_shares_are_the_best_there_are() -> None:
+    of = domain(4, 9, 25)
+    plan = asked(of, "a0", "a0,a1", "a1,a2", "a2")
+
+    def mean_of_logarithms(shares: tuple[int, ...]) -> float:
+        other = QuestionPlan(of, ONE, plan.questions, plan.tables, shares, plan.size)
+        errors = [other.error([f"a{item.place}" for item in each.items]) for each in plan.questions]
+        return float(np.log(np.array(errors, dtype=np.float64)).mean())
+
+    best = mean_of_logarithms(plan.shares)
+    for one, two in combinations(range(len(plan.shares)), 2):
+        for step in (-60, 60):
+            moved = list(plan.shares)
+            moved[one], moved[two] = moved[one] + step, moved[two] - step
+            if min(moved) > 0:
+                assert mean_of_logarithms(tuple(moved)) > best - 1e-4
+
+
+def test_a_question_that_counts_more_has_a_smaller_error() -> None:
+    of = domain(10, 10, 10)
+    light = planned_for(of, asked_questions(of, ["a0", "a1"]), size=100, budget=ONE)
+    heavy = planned_for(of, asked_questions(of, [{"ask": "a0", "weight": 3}, "a1"]), size=100, budget=ONE)
+    assert heavy.error("a0") < light.error("a0")
+    assert heavy.error("a1") > light.error("a1")
+
+
+@pytest.mark.parametrize("epsilon", ["1/10", "1", "3"])
+@pytest.mark.parametrize(
+    "sizes", [(9, 16, 7, 15, 6, 5, 2), (229, 229, 24), (207, 168, 80), (10, 9, 518, 72), (10, 10, 10), (4, 5)]
+)
+def test_no_question_by_one_or_two_is_worse_off_than_from_noise_on_every_cell(
+    sizes: tuple[int, ...], epsilon: str
+) -> None:
+    of, budget = domain(*sizes), Budget(Fraction(epsilon), 1)
+    plan = planned_by_default(of, size=20_000, budget=budget)
+    assert plan is not None
+    dense = budget.variance(1.0)
+    for number in (1, 2):
+        for places in combinations(range(len(sizes)), number):
+            if number == len(sizes):
+                continue
+            error = plan.error([f"a{place}" for place in places])
+            cells = of.cells_total / prod(sizes[place] for place in places)
+            assert error is not None
+            assert error <= (dense * cells) ** 0.5 * 1.001
+
+
+def test_a_small_domain_is_one_whole_table() -> None:
+    plan = planned_by_default(domain(10, 10, 10), size=20_000, budget=ONE)
+    assert plan is not None
+    assert plan.tables == ((Item(0), Item(1), Item(2)),)
+
+
+def test_the_cells_are_part_of_the_default() -> None:
+    two = planned_by_default(domain(1000, 1000), size=1000, budget=ONE)
+    assert two is not None
+    assert dict(zip(two.tables, two.shares, strict=True))[Item(0), Item(1)] == 800
+    assert planned_by_default(domain(10**6), size=1000, budget=ONE) is None
+
+
+def test_levels_have_tables_too() -> None:
+    day = {"start": "2024-01-01", "stop": "2025-01-01", "every": "1 day", "levels": ["1 month"]}
+    of = ht.Domain.from_dict(
+        {"attribute": [{"name": "day", "times": day}, {"name": "job", "integers": {"low": "0", "high": "9"}}]}
+    )
+    plan = asked(of, "month(day),job", size=100)
+    assert plan.tables == ((Item(0, 1), Item(1)),)
+    assert plan.structure == ht.Tables("month(day),job", shares=[1000])
+    assert plan.error("month(day)") is not None
+    assert plan.error("day") is None
+
+
+@pytest.mark.parametrize(
+    ("ask", "words"),
+    [
+        ([], "names no questions"),
+        (3, "names no questions"),
+        (["a0", "a0"], "named twice"),
+        (["a9"], "there is no attribute 'a9'"),
+        ([{"ask": "a0", "weight": -1}], "weight"),
+    ],
+)
+def test_questions_that_are_none_are_refused(ask: object, words: str) -> None:
+    with pytest.raises(ht.HushtableError, match=words):
+        asked_questions(domain(3, 4), ask)
+
+
+def test_a_plan_reads_as_a_page_and_as_json() -> None:
+    plan = ht.plan(domain(10, 20, 3000), epsilon=1, size=1000, ask=["a0", "a0,a2"])
+    assert isinstance(plan, ht.QuestionPlan)
+    assert "a0,a2" in repr(plan)
+    assert "depends on the counts" in repr(plan)
+    told = plan.to_dict()
+    assert [each["question"] for each in told["questions"]] == ["a0", "a0,a2"]
+    assert told["questions"][1]["error"] is None
+    assert sum(Fraction(each["epsilon"]) for each in told["tables"]) == 1
+
+
+def test_questions_are_frozen_records() -> None:
+    assert asked_questions(domain(3, 4), "a0,a1") == (AskedQuestion((Item(0), Item(1))),)
