@@ -27,7 +27,7 @@ from hushtable.conditions.conditions import selected
 from hushtable.conditions.naming import place_of
 from hushtable.conditions.selection import Selection
 from hushtable.domain.attributes import Attribute
-from hushtable.domain.items import Item, attribute_at, item_of, items_in
+from hushtable.domain.items import Item, attribute_at, attribute_named, item_of, items_in
 from hushtable.errors import BadChoice, BadNumber, BadQuery, shown, within_memory
 from hushtable.laws.rationals import as_count
 from hushtable.release.reading import read_head
@@ -170,12 +170,15 @@ class Release(ReleaseFile):
     def sql(self, text: str, /) -> pa.Table:
         """Run one SELECT over the table `release`: the rows, as published.
 
+        Of several tables, `release` is the smallest that has the columns which the query names, and
+        `release_tables` has the rows of all: sums over it would count everybody several times.
         Sums of `weight` are estimates, of dyadic ranges those on one level; `total` and `by` say how far to
         trust them. The text reaches nothing but these rows.
         """
         from hushtable.answers.running import run_sql
+        from hushtable.answers.tables.listing import tables_of
 
-        return run_sql(self.to_arrow(), text)
+        return run_sql(self.to_arrow(), text, tables_of(self))
 
     @within_memory
     def plot(
@@ -260,8 +263,7 @@ class Release(ReleaseFile):
 
     def attribute(self, name: str) -> Attribute:
         """Return what a column of groups holds: an attribute, or one at a level, as in `month(day)`."""
-        (item,) = self._named(name)
-        return attribute_at(self.domain, item)
+        return attribute_named(self.domain, name)
 
     def _table_of(self, found: GroupsAnswered, items: list[Item], confidence: float) -> pa.Table:
         import pyarrow as pa

@@ -10,6 +10,7 @@ Cost: 25 ms for DuckDB to start; rows are scanned where they lie in memory.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from hushtable.conditions.guard.locked import awaited, connected
@@ -40,8 +41,11 @@ _NO_COLUMN = re.compile(
 )
 
 
-def run_sql(rows: pa.Table, text: str) -> pa.Table:
+def run_sql(rows: pa.Table, text: str, tables: Sequence[pa.Table] = ()) -> pa.Table:
     """Return what one SELECT over `rows`, the table `release`, selects.
+
+    Of a release of several tables, `release` is the first of `tables` that has all columns which the query
+    names, so that no sum adds up two of them; `release_tables` has all rows.
 
     Columns have the types of the release; of columns with one name, later ones get `_1`, `_2` and so on.
     Values of types that Arrow does not have, such as BIGNUM or BIT, are text.
@@ -68,12 +72,35 @@ def run_sql(rows: pa.Table, text: str) -> pa.Table:
     def run() -> pa.Table:
         try:
             check_select(text, connection, RELEASE)
-            connection.register("release", rows)
+            if tables:
+                connection.register("release_tables", rows)
+                _register_fitting(connection, text, rows, tables)
+            else:
+                connection.register("release", rows)
             return _fetched(connection, text)
         finally:
             connection.close()  # here, because nobody else knows whether a stopped query has ended
 
     return awaited(connection, run, replaced=lambda error: _replaced(error, rows.column_names))
+
+
+def _register_fitting(
+    connection: duckdb.DuckDBPyConnection, text: str, rows: pa.Table, tables: Sequence[pa.Table]
+) -> None:
+    """Let `release` be the first table that the query fits; or all rows if it names their table."""
+    import duckdb
+
+    named = rows.column_names[0]
+    for candidate in (*tables, rows.drop_columns([named]), rows):
+        connection.register("release", candidate)
+        try:
+            connection.sql(text)
+        except duckdb.BinderException:
+            continue
+        if candidate.num_columns == rows.num_columns - 1:
+            fact = "no table of this release has all the columns of this query, and sums over several mislead"
+            raise BadQuery(fact, f"Say which rows are meant by the column `{named}` of `release_tables`.")
+        return
 
 
 def _fetched(connection: duckdb.DuckDBPyConnection, text: str) -> pa.Table:

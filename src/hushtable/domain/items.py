@@ -143,6 +143,14 @@ def attribute_at(domain: Domain, item: Item) -> Attribute:
     )
 
 
+def attribute_named(domain: Domain, name: str) -> Attribute:
+    """Return an attribute by its name, or one at a level by its label."""
+    if name in domain.names:
+        return domain.attribute(name)
+    (said,) = items_in(name)
+    return attribute_at(domain, item_of(domain, said))
+
+
 def codes_at(attribute: Attribute, level: int, codes: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the codes at a level of an attribute of codes of its own values."""
     if not level:

@@ -176,8 +176,8 @@ def _text(plan: QuestionPlan) -> str:
         shown_cells = f"{cells:,}" if cells < 10**15 else number(float(cells))
         tables.append([plan.label(items), shown_cells, percent(share / total), kind])
     lead = (
-        f"With epsilon = {plain(plan.budget.epsilon)}, answers to these questions will be off by about so much "
-        "(one standard deviation, in a group):"
+        f"With epsilon = {plain(plan.budget.epsilon)}, answers to these questions will be off by about so "
+        "much (one standard deviation, in a group):"
     )
     parts = [paragraph(lead), aligned(asked), paragraph("They come from these tables:"), aligned(tables)]
     if len(plan.questions) > _LISTED or len(plan.tables) > _LISTED:
@@ -403,14 +403,14 @@ class _Model:
         found = sorted({part for each in known if each is not None for part in components(each)})
         places = {part: place for place, part in enumerate(found)}
         self._precision = np.zeros((self._tables, len(found)))
-        for number, table in enumerate(lattice.tables):
+        for row, table in enumerate(lattice.tables):
             for part in components(table):
                 if part in places:
-                    self._precision[number, places[part]] = 1 / lattice.merged(table, part)
+                    self._precision[row, places[part]] = 1 / lattice.merged(table, part)
         self._parts = np.zeros((len(questions), len(found)))
-        for number, each in enumerate(known):
+        for row, each in enumerate(known):
             for part in components(each) if each is not None else ():
-                self._parts[number, places[part]] = lattice.part(each, part)  # type: ignore[arg-type]
+                self._parts[row, places[part]] = lattice.part(each, part)  # type: ignore[arg-type]
         self._known = np.array([each is not None for each in known])
 
     def best(

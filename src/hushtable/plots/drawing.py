@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.domain.attributes import Attribute, Integers
+from hushtable.domain.items import attribute_named
 from hushtable.errors import BadQuery, shown
 from hushtable.plots.heat import draw_map
 from hushtable.plots.page import add_words, blank_page, grow, look
@@ -87,7 +88,7 @@ def _chosen(terms: Terms, groups: pa.Table, names: Sequence[str], total_groups: 
         raise BadQuery(fact, "Name one or two, and select values of the others with a condition (`where`).")
     if not len(groups):
         raise BadQuery("no group meets the condition", "Without a group there is no picture: widen `where`.")
-    attributes = [terms.domain.attribute(name) for name in names]
+    attributes = [attribute_named(terms.domain, name) for name in names]
     codes = [codes_of(each, groups.column(place)) for place, each in enumerate(attributes)]
     amounts = amounts_of(terms.measure, groups)
     found = [np.unique(each, return_inverse=True) for each in codes]

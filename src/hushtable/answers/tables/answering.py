@@ -26,14 +26,15 @@ from hushtable.answers.estimation.sums import Opened
 from hushtable.answers.estimation.tails import noise
 from hushtable.answers.question import Question
 from hushtable.answers.tables.raked import MOST_COMBINATIONS, Margin, on_grid, raked, sets_of_axes
-from hushtable.answers.tables.whole import Along, WholeTable, WholeTables, allowed_codes
+from hushtable.answers.tables.whole import MOST_CODES, Along, WholeTable, WholeTables, allowed_codes
 from hushtable.conditions.selection import Selection
 from hushtable.domain.domain import Domain
 from hushtable.domain.items import Item, attribute_at, codes_at, label_of, parents_between
-from hushtable.errors import BadQuery, shown
+from hushtable.errors import BadQuery, BadRelease, shown
 from hushtable.methods.weights import weights_of
 from hushtable.release.terms import Terms
 from hushtable.structures.lattice import Asked
+from hushtable.structures.structure import HINT
 from hushtable.structures.table_space import Marginal, TableSpace
 
 _SHOWN_TABLES = 12
@@ -100,6 +101,9 @@ class TableAnswers(Answerer):
         for number in range(len(self._space.marginals)):
             part = self._part(number)
             if part.terms.method.complete:
+                if len(part.codes) != part.domain.cells_total:  # before as many are allocated
+                    fact = f"its table of {shown(part.marginal.label)} is said to be whole, and is not"
+                    raise BadRelease(fact, HINT)
                 counts = np.zeros(part.domain.shape)
                 counts[tuple(part.codes.T)] = part.counts
                 found.append(WholeTable(part.items, part.terms.law, counts))
@@ -131,10 +135,10 @@ class TableAnswers(Answerer):
             nothing = np.zeros(1 if not question.items else 0)
             codes = np.zeros((len(nothing), len(question.items)), dtype=np.int64)
             return GroupsAnswered(codes, Answers(*[nothing] * 4), "no cell meets the condition", len(nothing))
+        if self._groups_at_most(question) > MOST_GROUPS:
+            return self._many(question)
         codes = self._codes(question)
         number = prod(len(each) for each in codes)
-        if number > MOST_GROUPS:
-            return self._many(question, number)
         chance = question.chance_of_one(number)
         found = self._answered(question, codes, chance)
         if found is not None:
@@ -151,6 +155,17 @@ class TableAnswers(Answerer):
         return GroupsAnswered(listed, found, note, number, above, source)
 
     # Whole tables.
+
+    def _groups_at_most(self, question: Question) -> int:
+        """Return how many groups there may be; nothing is listed yet."""
+        sizes = []
+        for item in question.items:
+            size = attribute_at(self._domain, item).size
+            own = question.selection.codes(item.place).size
+            sizes.append(min(size, own) if item.place in question.selection.attributes else size)
+            if item.place in question.selection.attributes and item.level and own > MOST_CODES:
+                raise BadQuery(f"the condition allows {own:,} values", "Ask about fewer at a time.")
+        return prod(sizes)
 
     def _codes(self, question: Question) -> list[NDArray[np.int64]]:
         """Return the codes of the groups along each item asked for: those that a condition leaves."""
@@ -343,7 +358,7 @@ class TableAnswers(Answerer):
         found = part.answers.groups(asked)
         return found.answers, f"from the table of {part.marginal.label}: {found.note}"
 
-    def _many(self, question: Question, number: int) -> GroupsAnswered:
+    def _many(self, question: Question) -> GroupsAnswered:
         """Return the groups that have rows, where there are too many to list."""
         axes = [*question.items, *(Item(place) for place in question.selection.attributes)]
         for part in self._sparse(axes):

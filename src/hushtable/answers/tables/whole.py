@@ -26,7 +26,7 @@ from hushtable.laws.law import NoiseLaw
 from hushtable.structures.lattice import Array, Asked, Depths, FittedTables, LevelChain, TableLattice
 
 _MOST_ATTRIBUTES = 12  # of a table that is fitted: it has 2^k components
-_MOST_CODES = 1 << 24  # of an attribute in a condition that is looked at code by code
+MOST_CODES = 1 << 24  # of an attribute in a condition that is looked at code by code
 _MOST_WEIGHTS = 1 << 24  # numbers that say what is added up along one attribute
 
 
@@ -105,6 +105,8 @@ class WholeTables:
     def _asked(self, along: Along) -> tuple[int, Asked] | None:
         """Return the coarsest depth at which an attribute is fine enough, and what is added up there."""
         attribute, allowed = self._domain.attributes[along.place], along.allowed
+        if allowed is not None and len(allowed) < attribute.size:
+            return None
         for depth, level in enumerate(self._levels.get(along.place, ()), start=1):
             if along.level is not None and level > along.level:
                 continue
@@ -184,12 +186,15 @@ class WholeTables:
 
 
 def allowed_codes(selection: Selection, place: int) -> NDArray[np.bool_] | None:
-    """Return which codes of an attribute a condition allows, None where it allows all."""
+    """Return which codes of an attribute a condition allows, None where it allows all.
+
+    Nothing is returned of an attribute that has too many: no whole table tells its values apart.
+    """
     if place not in selection.attributes:
         return None
     size = selection.domain.shape[place]
-    if size > _MOST_CODES:
-        return None
+    if size > MOST_CODES:
+        return np.zeros(0, dtype=np.bool_)
     truth = np.zeros(size, dtype=np.bool_)
     truth[selection.codes(place).all()] = True
     return truth
