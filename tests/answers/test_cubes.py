@@ -1,11 +1,9 @@
-"""Answers from a data cube: those of one of its marginals, released alone, and of the best one."""
+"""Answers from a data cube: those of all whole marginals, fitted together, and of others beside them."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
-from math import exp
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -133,71 +131,54 @@ CONDITIONS = [
 ]
 
 
+WHOLE_ONES = ["whole", "weighted"]
+
+
+def fitted(release: ht.Release) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """All cells by least squares from all rows, and the covariance of that: by brute force."""
+    cube: Any = release.terms.nodes
+    cells = all_codes(DOMAIN)
+    matrix, seen, precision = [], [], []
+    for number, marginal in enumerate(cube.marginals):
+        own = cube.own_codes(number, release.codes[release.codes[:, 0] == number])
+        law = release.terms.part(number).law
+        for code, count in zip(own, release.counts[release.codes[:, 0] == number], strict=True):
+            matrix.append((cells[:, list(marginal.places)] == code).all(axis=1).astype(float))
+            seen.append(float(count))
+            precision.append(1 / law.floats.variance)
+    total = release.terms.total_law
+    if total is not None:
+        matrix.append(np.ones(len(cells)))
+        seen.append(float(release.noisy_total or 0))
+        precision.append(1 / total.floats.variance)
+    weighed = np.array(matrix) * np.array(precision)[:, np.newaxis]
+    covariance = np.linalg.pinv(weighed.T @ np.array(matrix))
+    return covariance @ weighed.T @ np.array(seen), covariance
+
+
 @pytest.mark.parametrize("condition", CONDITIONS)
-@pytest.mark.parametrize("name", CUBES)
-def test_a_total_is_that_of_the_best_marginal_alone(name: str, condition: str, known: Known) -> None:
-    release, flat = known[name]
-    numbers = able(release, condition, [])
-    if not numbers:
+@pytest.mark.parametrize("name", WHOLE_ONES)
+def test_a_total_is_the_best_that_all_whole_marginals_together_say(
+    name: str, condition: str, known: Known
+) -> None:
+    release, _ = known[name]
+    if not able(release, condition, []):
         with pytest.raises(ht.BadQuery, match="no marginal of this release has"):
             release.total(condition)
         return
-    cube: Any = release.terms.nodes
-    for corrected in (None, False):
-        found = release.total(condition, corrected=corrected)
-        ranks = {each: rank(flat[each], restated(condition), corrected) for each in numbers}
-        number = min(numbers, key=lambda each: (ranks[each], each))
-        everyone = condition in ("TRUE", ALWAYS)
-        rate = release.terms.total_rate
-        if everyone and rate is not None and corrected is None and variance(rate) < ranks[number][1]:
-            assert found.value == release.noisy_total
-            assert found.note == "the noisy total; the interval holds for the true answer"
-            continue
-        alone = flat[number].total(restated(condition), corrected=corrected)
-        label = cube.marginals[number].label
-        assert found == replace(alone, note=f"from the marginal of {label}: {alone.note}")
-
-
-def variance(rate: Fraction) -> float:
-    return 2 * exp(-rate) / (1 - exp(-rate)) ** 2
-
-
-def rank(release: ht.Release, condition: str, corrected: bool | None) -> tuple[int, float]:
-    """What the kind of its interval is worth, and the noise to expect: public facts alone."""
-    terms = release.terms
-    kind = 2 if is_bare(release, corrected) else 1 if is_biased(release) else 0
-    size, cells = getattr(terms.method, "size", None), terms.domain.cells_total
-    sampled = max(1.0, cells / size) if size else 1.0
-    return kind, len(cells_where(terms.domain, condition)) * variance(terms.rate) * sampled
-
-
-def is_biased(release: ht.Release) -> bool:
-    """Whether the filter, or one side, leaves out something."""
-    terms = release.terms
-    one_sided = getattr(terms.method, "nonnegative", False) or not getattr(terms.method, "two_sided", True)
-    return one_sided or (terms.cutoff or 0) > 1
-
-
-def is_bare(release: ht.Release, corrected: bool | None) -> bool:
-    """Whether an interval is about the filtered table only, as the page on answers says it."""
-    terms = release.terms
-    one_sided = getattr(terms.method, "nonnegative", False) or not getattr(terms.method, "two_sided", True)
-    negative = terms.measure.clamp is not None and terms.measure.clamp[0] < 0
-    hidden = corrected is False or terms.total is None or (negative and one_sided)
-    return is_biased(release) and hidden
-
-
-@pytest.mark.parametrize("name", CUBES)
-def test_which_marginal_answers_does_not_follow_from_rows(
-    name: str, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    """A sample that missed what was asked for has a small error and a small sum: it must not win by that."""
-    folders = (tmp_path_factory.mktemp("cube") for _ in range(3))
-    releases = [opened(folder, CUBES[name], 20 * seed)[0] for seed, folder in enumerate(folders)]
-    for condition in CONDITIONS:
-        if able(releases[0], condition, []):
-            notes = {release.total(condition, corrected=False).note.partition(":")[0] for release in releases}
-            assert len(notes) == 1
+    values, covariance = fitted(release)
+    inside = np.zeros(DOMAIN.shape)
+    inside[tuple(cells_where(DOMAIN, condition).T)] = 1
+    asked = inside.ravel()
+    found = release.total(condition)
+    assert found.value == pytest.approx(float(asked @ values), abs=1e-6)
+    best = float(asked @ covariance @ asked) ** 0.5
+    if " OR " in condition and condition != ALWAYS:
+        assert found.standard_error >= best * (1 - 1e-9)  # that of one marginal, which is no smaller
+    else:
+        assert found.standard_error == pytest.approx(best)
+    assert found.low < found.value < found.high
+    assert "from all whole tables, fitted together" in found.note
 
 
 BY = [
@@ -210,36 +191,78 @@ BY = [
 
 
 @pytest.mark.parametrize(("names", "where"), BY, ids=str)
-@pytest.mark.parametrize("options", [{}, {"simultaneous": True}, {"top": 3}, {"confidence": 0.5}], ids=str)
-@pytest.mark.parametrize("name", CUBES)
-def test_groups_are_those_of_the_best_marginal_alone(
-    name: str, options: dict[str, Any], names: list[str], where: str | None, known: Known
-) -> None:
-    release, flat = known[name]
-    numbers = able(release, where or "TRUE", names)
-    if not numbers:
+@pytest.mark.parametrize("name", WHOLE_ONES)
+def test_groups_are_totals_one_by_one(name: str, names: list[str], where: str | None, known: Known) -> None:
+    release, _ = known[name]
+    if not able(release, where or "TRUE", names):
         with pytest.raises(ht.BadQuery, match="no marginal of this release has"):
-            release.by(names, where=where, **options)
+            release.by(names, where=where)
         return
-    found = release.by(names, where=where, **options)
-    cube: Any = release.terms.nodes
-    number = min(numbers, key=lambda each: (rank(flat[each], where or "TRUE", None), each))
-    alone = flat[number].by(names, where=where, **options)
-
-    assert found.to_pylist() == alone.to_pylist()
-    said, told = (table.schema.metadata for table in (found, alone))
-    label = cube.marginals[number].label
-    assert said[b"note"].decode() == f"from the marginal of {label}: {told[b'note'].decode()}"
-    assert said[b"groups"] == told[b"groups"]
+    for row in release.by(names, where=where).to_pylist():
+        own = " AND ".join(f"{each} = {row[each]!r}" for each in names)
+        alone = release.total(f"({where or 'TRUE'}) AND {own}")
+        assert row["estimate"] == pytest.approx(alone.value)
+        if where is None or " OR " not in where:
+            assert row["standard_error"] == pytest.approx(alone.standard_error)
+            assert (row["low"], row["high"]) == pytest.approx((alone.low, alone.high))
 
 
-@pytest.mark.parametrize("name", ["whole", "mixed", "without a total"])
-def test_a_cell_needs_a_marginal_of_all_attributes(name: str, known: Known) -> None:
-    release, flat = known[name]
+def test_answers_agree_with_one_another(known: Known) -> None:
+    for name in WHOLE_ONES:
+        release, _ = known[name]
+        pairs = release.by(["home", "work"]).to_pandas().groupby("home")["estimate"].sum()
+        singles = release.by("home").to_pandas().set_index("home")["estimate"]
+        assert np.allclose(pairs, singles)
+        assert singles.sum() == pytest.approx(release.total().value)
+
+
+def test_numbers_without_negative_ones_still_add_up(known: Known) -> None:
+    release, _ = known["whole"]
+    pairs = release.by(["home", "work"], nonnegative=True).to_pandas()
+    singles = release.by("home", nonnegative=True).to_pandas().set_index("home")["nonnegative"]
+    assert (pairs["estimate"] < 0).any()
+    assert (pairs["nonnegative"] >= 0).all()
+    assert np.allclose(pairs.groupby("home")["nonnegative"].sum(), singles, atol=1e-3)
+    assert singles.sum() == pytest.approx(release.total().value)
+
+
+@pytest.mark.parametrize("name", ["mixed", "without a total", "sums"])
+def test_every_marginal_answers_what_it_can(name: str, known: Known) -> None:
+    release, _ = known[name]
+    for condition in CONDITIONS:
+        for names in ([], ["home"], ["work", "home"]):
+            if not able(release, condition, names):
+                continue
+            rows = release.by(names, where=condition).to_pylist() if names else []
+            answers = [(row["low"], row["estimate"], row["high"]) for row in rows]
+            total = release.total(condition)
+            for low, value, high in [*answers, (total.low, total.value, total.high)]:
+                assert low <= value + 1e-9
+                assert value <= high + 1e-9
+
+
+@pytest.mark.parametrize("name", CUBES)
+def test_which_marginal_answers_does_not_follow_from_rows(
+    name: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """A sample that missed what was asked for has a small error and a small sum: it must not win by that."""
+    folders = (tmp_path_factory.mktemp("cube") for _ in range(3))
+    releases = [opened(folder, CUBES[name], 20 * seed)[0] for seed, folder in enumerate(folders)]
+    for condition in CONDITIONS:
+        if able(releases[0], condition, []):
+            notes = {release.total(condition).note.partition(":")[0] for release in releases}
+            assert len(notes) == 1
+
+
+def test_a_cell_is_answered_by_whole_marginals_or_by_its_own_count(known: Known) -> None:
+    release, _ = known["whole"]
+    assert release.at(home=3, sex="f", work=2).value == pytest.approx(
+        release.total(home=3, sex="f", work=2).value
+    )
+    release, flat = known["mixed"]
     for home in range(8):
         found = release.at(home=home, sex="f", work=2)
-        alone = flat[6].at(home=home, sex="f", work=2)
-        assert found == replace(alone, note=f"from the marginal of home, sex, work: {alone.note}")
+        assert found == flat[6].at(home=home, sex="f", work=2)
     with pytest.raises(
         ht.BadQuery, match="a cell has a value of every attribute, and none is given for 'work'"
     ):
@@ -280,51 +303,6 @@ def test_many_marginals_are_listed_in_part(tmp_path: Path) -> None:
 
     with pytest.raises(ht.BadQuery, match=r"of \(a0\), \(a1\), .*, \(a11\), 28 more\."):
         release.total(a0=0, a1=1)
-
-
-def test_the_marginal_with_less_noise_answers(known: Known) -> None:
-    """All of `sex` has the noise of two cells; `home` that of one, and all pairs with it of five or two."""
-    release, _ = known["whole"]
-    assert release.total().note.startswith("from the marginal of sex: ")
-    assert release.total(home=3).note.startswith("from the marginal of home: ")
-    assert release.total(home=3, sex="f").note.startswith("from the marginal of home, sex: ")
-
-    weighted, _ = known["weighted"]
-    # Variances go with 1/share^2: of `home` that of one cell by 1, or of its five pairs by 1/9.
-    assert weighted.total().note.startswith("from the marginal of work: ")
-    assert weighted.total(home=3).note.startswith("from the marginal of home, work: ")
-
-
-def test_an_interval_that_holds_goes_before_a_smaller_one_that_does_not(tmp_path: Path) -> None:
-    """Without a total, a filtered marginal of much weight has little error, but its filter is left out."""
-    made = cube_terms(
-        ht.Marginals(["home"], ["home", "work"], weights=[100, 1]),
-        DOMAIN,
-        [FILTERED, WHOLE],
-        epsilon=Fraction(6),
-        total_epsilon=Fraction(0),
-        total=None,
-    )
-    release, flat = opened(tmp_path, made)
-
-    bare, whole = flat[0].total(home=4), flat[1].total(home=4)
-    assert bare.standard_error < whole.standard_error
-    assert release.total(home=4).note.startswith("from the marginal of home, work: unbiased")
-    assert release.by("home").schema.metadata[b"note"].startswith(b"from the marginal of home, work: ")
-
-
-def test_a_correction_is_asked_of_those_that_have_one(known: Known) -> None:
-    # Sums may be negative: of the marginal of `home`, which shows counts above 0 alone, none can be made.
-    release, flat = known["sums"]
-    with pytest.raises(ht.BadQuery, match="counts above 0 alone"):
-        flat[0].total(home=3, corrected=True)
-    assert release.total(home=3, corrected=True).note.startswith("from the marginal of home, work: ")
-
-    bare, _ = known["without a total"]
-    with pytest.raises(ht.BadQuery, match="this release has no noisy total"):
-        bare.total(home=3, corrected=True)
-    with pytest.raises(ht.BadQuery, match="corrected=3 is no choice"):
-        bare.total(home=3, corrected=3)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", CUBES)

@@ -219,7 +219,7 @@ def test_a_cube_is_shown_asked_thinned_and_exported(folder: Path) -> None:
 
     asked = run("query", "out.parquet", "--where", "home < 10")
     assert asked.exit_code == 0
-    assert "from the marginal of home: unbiased" in in_one_line(asked.output)
+    assert "from all whole tables, fitted together: unbiased" in in_one_line(asked.output)
     grouped = run("query", "out.parquet", "--by", "home,work", "--top", "3")
     assert grouped.exit_code == 0
     assert "from the marginal of home, work" in in_one_line(grouped.output)

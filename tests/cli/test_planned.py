@@ -134,7 +134,11 @@ def test_an_automatic_structure_is_cells_where_a_tree_is_no_better() -> None:
         (["--summary", "filter", "--cutoff", "9", *LARGE], 2, "Give --size N"),
         (["--size", "9", *LARGE, "--like", "old.parquet"], 1, "more than one assumption"),
         (["--size", "9", *LARGE, "--one-sided"], 1, "a plan knows two-sided summaries only"),
-        (["--size", "100001"], 1, "a size of 100,001 is more than the 100,000 cells there are"),
+        (
+            ["--structure", "cells", "--size", "100001"],
+            1,
+            "a size of 100,001 is more than the 100,000 cells there are",
+        ),
     ],
 )
 def test_what_does_not_go_together_is_told(options: list[str], code: int, said: str) -> None:

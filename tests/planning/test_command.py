@@ -54,7 +54,7 @@ def test_warnings_are_shown_and_are_no_failure() -> None:
 @pytest.mark.parametrize(
     ("options", "code", "said"),
     [
-        ((), 1, "a plan was given no assumption about the table. Give exactly one"),
+        ((), 1, "a plan of them needs an assumption"),
         ((*EXPECTED, "--profile", "counts.csv"), 1, "a plan was given more than one assumption"),
         (EXPECTED[:4], 1, "one of three expected numbers is missing"),
         (("--profile", "none.csv"), 1, "none.csv: it cannot be read"),

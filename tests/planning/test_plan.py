@@ -250,7 +250,7 @@ def test_an_older_release_may_be_taken_as_a_model(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("settings", "error", "said"),
     [
-        ({"expect_cells": None, "expect_mean": None, "expect_sd": None}, ht.BadPlan, "no assumption"),
+        ({"expect_cells": None, "expect_mean": None, "expect_sd": None}, ht.BadPlan, "needs an assumption"),
         ({"expect_sd": None}, ht.BadPlan, "one of three expected numbers is missing"),
         ({"like": "a", "profile": "b"}, ht.BadPlan, "more than one assumption"),
         ({"like": "a", "expect_sd": 3}, ht.BadPlan, "more than one assumption"),

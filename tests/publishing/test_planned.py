@@ -113,7 +113,7 @@ def test_thinning_drops_the_plan_as_it_drops_the_rule(tmp_path: Path) -> None:
 
 
 WASTED = [
-    ({"size": 100_001}, "a size of 100,001 is more than the 100,000 cells there are"),
+    ({"size": 100_001, "structure": "cells"}, "a size of 100,001 is more than the 100,000 cells there are"),
     ({"summary": ht.Filter(size=10**6)}, "more than the 100,000 cells"),
     ({"plan": planned(profile=FEW)}, "of the rows would be real"),
     ({"plan": planned(profile=FEW, total_share=0), "total_share": 0}, "of those of answering 0"),

@@ -28,7 +28,7 @@ def publish(tmp_path: Path, data: Any = None, **settings: Any) -> ht.Release:
 
 
 def test_the_file_opens_everywhere_with_the_same_values(tmp_path: Path) -> None:
-    release = publish(tmp_path)
+    release = publish(tmp_path, structure="cells")
     path = tmp_path / "out.parquet"
     expected = release.to_arrow().to_pylist()
 
@@ -204,7 +204,7 @@ def test_a_release_at_a_level_knows_its_own_values_alone(tmp_path: Path) -> None
 def test_the_levels_that_are_not_used_leave_no_trace(tmp_path: Path) -> None:
     (tmp_path / "levels.toml").write_text(LEVELS)
 
-    release = publish(tmp_path, domain=tmp_path / "levels.toml", size=10)
+    release = publish(tmp_path, domain=tmp_path / "levels.toml", size=10, structure="cells")
 
     assert release.domain.levels == {"home": {}, "age": {}}
     assert release.domain.shape == (4, 100)

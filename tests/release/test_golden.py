@@ -274,7 +274,8 @@ def test_format_3_cube() -> None:
         [6, 0, 0, 0, 1, 0, 0],
         [7, 0, 0, 0, 0, 660, 95],
     ]
-    assert release.total({"person.age": 120}).value == pytest.approx(25.0)
+    # Its own count is 25; the other marginals say that there are more people in all.
+    assert release.total({"person.age": 120}).value == pytest.approx(29.167824960200782)
 
 
 def test_format_3_sketch() -> None:

@@ -199,7 +199,7 @@ def publish(
     if master is not None and not on_spark:
         raise typer.BadParameter("--master is of Spark: give --engine spark with it.")
     assumed = any(each is not None for each in (expect_cells, expect_mean, expect_sd, profile, like))
-    if marginals and structure is not None:
+    if marginals and structure not in (None, "cells"):
         raise typer.BadParameter("Give one of --structure and --marginals.")
     auto = structure == "auto"
     if auto and any((order, branching, consistent, width, depth)):
