@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.answers.estimation.law import Assumption
 from hushtable.answers.estimation.parts import Answers
 from hushtable.answers.question import Question
 from hushtable.answers.sketched.rows import Combine
@@ -17,10 +18,11 @@ from hushtable.errors import BadQuery
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """One estimate, and what its interval promises."""
+    """One estimate, what its interval promises, and the assumption that it rests on, if any."""
 
     answers: Answers
     note: str
+    assumes: Assumption | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,16 +33,27 @@ class GroupsAnswered:
     answers: Answers
     note: str
     number: int  # of groups there are, listed or not
+    assumes: Assumption | None = None
 
     def taken(self, places: NDArray[np.intp]) -> GroupsAnswered:
         """Return some of the groups."""
-        return GroupsAnswered(self.codes[places], self.answers.taken(places), self.note, self.number)
+        return replace(self, codes=self.codes[places], answers=self.answers.taken(places))
 
 
 class Answerer(Protocol):
-    """The rows of a release, ready to answer; each interval fails with `chance`."""
+    """The rows of a release, ready to answer; each interval fails with `chance`.
 
-    def total(self, selection: Selection, *, chance: float, corrected: bool | None) -> Answered:
+    An interval rests on an assumption only if that is asked for, and the answer then says so.
+    """
+
+    def total(
+        self,
+        selection: Selection,
+        *,
+        chance: float,
+        corrected: bool | None,
+        assume: Assumption | None = None,
+    ) -> Answered:
         """Estimate the sum over a set of cells."""
 
     def cell(self, selection: Selection, *, chance: float) -> Answered:

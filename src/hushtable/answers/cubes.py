@@ -3,8 +3,8 @@
 Promise: a question is answered by one of the marginals that have all attributes which it asks about, as a
 release of that marginal alone would answer it; the note names it. Which one follows from public facts, never
 from rows: a sample that happened to miss what was asked for has a small error and a small sum, and must not
-be chosen for that. Answers without a model go before corrected ones, and those before ones whose interval is
-not about the truth. Then the least noise decides: cells to add up, times the noise of each, times how many
+be chosen for that. Answers from which nothing is left out go before corrected ones, and those before ones
+without a noisy total. Then the least noise decides: cells to add up, times the noise of each, times how many
 cells there are for a row where rows are sampled.
 Cost: that of asking one marginal.
 """
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from hushtable.answers.answerer import Answered, Answerer, GroupsAnswered
 from hushtable.answers.estimation.cells import CellAnswers, total_answer
-from hushtable.answers.estimation.law import Kind, PublishedLaw
+from hushtable.answers.estimation.law import Assumption, Kind, PublishedLaw
 from hushtable.answers.estimation.sums import Opened
 from hushtable.answers.estimation.tails import noise
 from hushtable.answers.question import Question
@@ -71,11 +71,18 @@ class CubeAnswers(Answerer):
         self._rows = cube.rows(release.codes)
         self._parts: dict[int, _Part] = {}
 
-    def total(self, selection: Selection, *, chance: float, corrected: bool | None) -> Answered:
+    def total(
+        self,
+        selection: Selection,
+        *,
+        chance: float,
+        corrected: bool | None,
+        assume: Assumption | None = None,
+    ) -> Answered:
         """Estimate the sum over a set of cells; over all of them, by the noisy total where that is closer."""
 
         def ask(part: _Part, within: Selection) -> Answered:
-            return part.answers.total(within, chance=chance, corrected=corrected)
+            return part.answers.total(within, chance=chance, corrected=corrected, assume=assume)
 
         terms, ranked = self._release.terms, self._ranked(selection, (), corrected)
         if not selection.attributes and terms.total_law is not None and corrected is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 
+from hushtable.answers.estimation.law import Assumption
 from hushtable.conditions.selection import Selection
 
 
@@ -13,8 +14,9 @@ class Question:
     """The sum over `selection` for each combination of codes of the attributes at `places`.
 
     An interval fails with `chance`; with `together`, that is the chance of any of them failing. `corrected`
-    says whether answers are corrected by the noisy total, None where the release decides. All groups are
-    listed; where that is too many and `top` asks for the largest only, those that may be among them.
+    says whether answers are corrected by the noisy total, None where the release decides; `assume` names what
+    intervals may rest on, None for intervals that hold for any groups. All groups are listed;
+    where that is too many and `top` asks for the largest only, those that may be among them.
     """
 
     selection: Selection
@@ -22,6 +24,7 @@ class Question:
     _: KW_ONLY
     chance: float
     corrected: bool | None = None
+    assume: Assumption | None = None
     together: bool = False
     top: int | None = None
 

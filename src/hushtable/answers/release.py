@@ -18,7 +18,8 @@ import numpy as np
 
 from hushtable.answers.answerer import Answered, Answerer, GroupsAnswered
 from hushtable.answers.answerers import answerer_of
-from hushtable.answers.estimation.estimate import Estimate
+from hushtable.answers.estimation.estimate import Estimate, column_names
+from hushtable.answers.estimation.law import Assumption
 from hushtable.answers.question import Question
 from hushtable.answers.sketched.rows import Combine
 from hushtable.conditions.conditions import selected
@@ -61,6 +62,7 @@ class Release(ReleaseFile):
         *,
         confidence: float = 0.95,
         corrected: bool | None = None,
+        assume: Assumption | None = None,
         combine: Combine | None = None,
         **values: object,
     ) -> Estimate:
@@ -76,6 +78,9 @@ class Release(ReleaseFile):
         ==================================  ==============================================================
 
         `corrected=False` leaves out the correction by the noisy total, which releases with a cutoff get.
+        Intervals hold for any cells, whatever a cutoff hid. `assume="even"` gives narrower ones, which hold
+        only where hidden counts are spread evenly, or differ between groups as published ones do; it changes
+        nothing where an interval needs no assumption. `Estimate.assumes` says which it is.
         A release of a tree answers boxes, one condition for each attribute, from the nodes that make them up.
         A sketch answers for up to 10^7 cells; `combine="median"` takes the median of its rows for their mean.
         """
@@ -86,7 +91,8 @@ class Release(ReleaseFile):
             where = values.pop("where")  # type: ignore[assignment]
         selection = selected(self.domain, where, values)
         answerer = self._combining(combine)
-        return _estimate(answerer.total(selection, chance=chance, corrected=corrected), confidence)
+        found = answerer.total(selection, chance=chance, corrected=corrected, assume=assume)
+        return _estimate(found, confidence)
 
     @within_memory
     def at(
@@ -117,6 +123,7 @@ class Release(ReleaseFile):
         where: Where = None,
         confidence: float = 0.95,
         corrected: bool | None = None,
+        assume: Assumption | None = None,
         simultaneous: bool = False,
         top: int | None = None,
         combine: Combine | None = None,
@@ -127,16 +134,24 @@ class Release(ReleaseFile):
         instead, of any number of groups (beyond 10^6, of those with a row; trees answer for 10^6 at most).
         With `simultaneous=True`, the chance `confidence` is that all intervals hold together. Columns: the
         attributes, `estimate`, `standard_error`, `low`, `high` (with a `_` behind where an attribute has that
-        name). The table's metadata hold the note, the confidence and the number of groups there are.
+        name). With `assume="even"`, intervals that rest on it are called `low_if_even`, `high_if_even`. The
+        table's metadata hold the note, the confidence and the number of groups there are.
         """
         chance = _chance(confidence)
         places = self._places(names)
         if top is not None and as_count(top, name="top") < 1:
             raise BadNumber(name="top", value=top, allowed="is below 1", hint="Ask for at least one group.")
         selection = selected(self.domain, where, {})
-        found = self._combining(combine).groups(
-            Question(selection, places, chance=chance, corrected=corrected, together=simultaneous, top=top)
+        question = Question(
+            selection,
+            places,
+            chance=chance,
+            corrected=corrected,
+            assume=assume,
+            together=simultaneous,
+            top=top,
         )
+        found = self._combining(combine).groups(question)
         if top is not None:
             found = found.taken(np.argsort(-found.answers.value, kind="stable")[:top])
         return self._table_of(found, places, confidence)
@@ -162,6 +177,7 @@ class Release(ReleaseFile):
         top: int | None = None,
         confidence: float = 0.95,
         corrected: bool | None = None,
+        assume: Assumption | None = None,
         simultaneous: bool = False,
         combine: Combine | None = None,
         title: str | None = None,
@@ -181,6 +197,7 @@ class Release(ReleaseFile):
             where=where,
             confidence=confidence,
             corrected=corrected,
+            assume=assume,
             simultaneous=simultaneous,
             top=top,
             combine=combine,
@@ -233,7 +250,7 @@ class Release(ReleaseFile):
         columns = [
             attribute.values.decode(codes) for attribute, codes in zip(attributes, found.codes.T, strict=True)
         ]
-        for name in ("estimate", "standard_error", "low", "high"):
+        for name in column_names(found.assumes):
             while name in self.domain.names:
                 name += "_"
             names.append(name)
@@ -287,6 +304,7 @@ def _estimate(found: Answered, confidence: float) -> Estimate:
         high=float(answers.high[0]),
         confidence=confidence,
         note=found.note,
+        assumes=found.assumes,
     )
 
 
