@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 import hushtable as ht
 from hushtable.answers.estimation.answers import Answering
+from hushtable.answers.estimation.law import Assumption
 from hushtable.answers.release import Release, open_release
 from hushtable.domain.domain import Domain
 from hushtable.domain.measure import Measure
@@ -298,14 +299,35 @@ def test_a_cell_that_is_not_published_is_bounded(sample: Release, cut: Release, 
     assert "did not reach the cutoff of 20" in one_sided.at(home="E", age=0, work=1).note
 
 
-def test_bare_answers_say_that_they_are_not_about_the_truth(cut: Release, tmp_path: Path) -> None:
-    assert "not for the true answer" in cut.total(home="A", corrected=False).note
-    assert "the cutoff of 8" in cut.total(home="A").note
+def test_bare_answers_are_bounded_too(cut: Release, tmp_path: Path) -> None:
+    corrected, bare = cut.total(home="A"), cut.total(home="A", corrected=False)
+    promise = "the interval holds for the true answer of any group, whatever it has in noisy counts below "
+
+    assert bare.note.startswith(f"{promise}the cutoff of 8")
+    assert bare.note.endswith("the estimate is the sum of the published weights")
+    assert corrected.note.startswith(promise)
+    assert (bare.low, bare.high) == (corrected.low, corrected.high)
     filtered = drawn(tmp_path / "r.parquet", DOMAIN, table(), ht.Filter(cutoff=30), entropy=replay(603))
     answer = filtered.total(home="A")
 
-    assert (answer.low, answer.high, answer.standard_error) == (answer.value, answer.value, 0)
-    assert "not for the true answer" in answer.note
+    assert answer.low <= table()[0].sum() <= answer.high
+    assert answer.note.startswith(promise)
+
+
+def test_an_assumption_is_asked_for_and_named(cut: Release, sample: Release) -> None:
+    assumed, bounded = cut.total(home="A", assume="even"), cut.total(home="A")
+
+    assert (assumed.assumes, bounded.assumes) == ("even", None)
+    assert assumed.value == bounded.value
+    assert assumed.high - assumed.low < bounded.high - bounded.low
+    assert assumed.note.startswith("the interval assumes that noisy counts below the cutoff of 8")
+    assert "% interval if even " in str(assumed)
+    assert cut.by("home", assume="even").column_names[-2:] == ["low_if_even", "high_if_even"]
+    assert cut.by("home").column_names[-2:] == ["low", "high"]
+    # Where nothing is hidden there is nothing to assume.
+    assert sample.total(home="A", assume="even") == sample.total(home="A")
+    assert sample.by("home", assume="even").equals(sample.by("home"))
+    assert cut.total(assume="even").assumes is None
 
 
 def test_noise_on_every_cell_is_unbiased_unless_cut_at_zero(tmp_path: Path) -> None:
@@ -319,10 +341,11 @@ def test_noise_on_every_cell_is_unbiased_unless_cut_at_zero(tmp_path: Path) -> N
             total_epsilon=Fraction(1, 50),
         )
         answer = release.total(home="E")
-        expected = "negative noisy counts are left out" if everything.nonnegative else "unbiased"
 
-        assert answer.note.startswith(expected)
-        assert answer.low < 0 < answer.high
+        assert ("whatever it has in noisy counts below 0" in answer.note) is everything.nonnegative
+        assert answer.note.startswith("unbiased") is not everything.nonnegative
+        assert answer.low <= 0 < answer.high
+        assert (release.total(home="E", assume="even").low < 0) is True
 
 
 @pytest.mark.parametrize(
@@ -335,6 +358,7 @@ def test_noise_on_every_cell_is_unbiased_unless_cut_at_zero(tmp_path: Path) -> N
         (lambda r: r.total(confidence=True), "confidence=True must lie between 0 and 1"),
         (lambda r: r.total(7), "neither a mapping nor text"),
         (lambda r: r.total(corrected="yes"), "corrected='yes' is no choice"),
+        (lambda r: r.total(assume="odd"), "assume='odd' is no assumption"),
         (lambda r: r.by([]), "no attribute is named"),
         (lambda r: r.by("homes"), "there is no attribute 'homes'"),
         (lambda r: r.by(["home", "home"]), "named twice"),
@@ -399,7 +423,10 @@ def failures(method: Method, *, epsilon: Fraction, seed: int, releases: int) -> 
         cells = np.sort(choice.choice(1000, 300, replace=False))
         rows = np.flatnonzero(np.isin(made.codes[:, 0], cells))
         answer = answering.answers(
-            answering.published.sums(rows), np.array([300.0]), kind=answering.law.kind(None), chance=0.5
+            answering.published.sums(rows),
+            np.array([300.0]),
+            kind=answering.law.kind(None, "even"),
+            chance=0.5,
         )
         failed += not answer.low[0] <= counts[cells].sum() <= answer.high[0]
     return failed
@@ -426,7 +453,15 @@ def test_intervals_hold_as_often_as_they_say(method: Method) -> None:
     assert failures(method, epsilon=half * 4, seed=622, releases=150) <= least  # less noise than is claimed
 
 
-def misses(method: Method, counts: NDArray[np.int64], *, cells: int, draws: int, epsilon: Fraction) -> float:
+def misses(
+    method: Method,
+    counts: NDArray[np.int64],
+    *,
+    cells: int,
+    draws: int,
+    epsilon: Fraction,
+    assume: Assumption | None,
+) -> float:
     """The share of nominal 95 % intervals that miss, of sets of so many neighbouring cells."""
     entropy = replay(630 + cells)
     starts = np.arange(0, 1000 - cells + 1, cells)
@@ -438,7 +473,7 @@ def misses(method: Method, counts: NDArray[np.int64], *, cells: int, draws: int,
         inside = np.flatnonzero(index < len(starts))
         sums = answering.published.sums(inside, index[inside], number=len(starts))
         sizes = np.full(len(starts), float(cells))
-        found = answering.answers(sums, sizes, kind=answering.law.kind(None), chance=0.05)
+        found = answering.answers(sums, sizes, kind=answering.law.kind(None, assume), chance=0.05)
         truth = np.add.reduceat(counts, starts)[: len(starts)] if cells > 1 else counts
         missed += int(((found.low > truth) | (truth > found.high)).sum())
     return missed / draws / len(starts)
@@ -461,8 +496,12 @@ def misses(method: Method, counts: NDArray[np.int64], *, cells: int, draws: int,
 def test_small_sets_hold_too(method: Method, cells: int, occupied: bool) -> None:
     counts = np.where(np.arange(1000) % 5 == 0, np.arange(1000) % 23, 0) * occupied
 
+    def missed(assume: Assumption | None) -> float:
+        return misses(method, counts, cells=cells, draws=6, epsilon=Fraction(1, 2), assume=assume)
+
+    assert missed(None) < 0.06
     # One-sided filters with a low cutoff miss most, since noise lifts every third empty cell over it.
-    assert misses(method, counts, cells=cells, draws=6, epsilon=Fraction(1, 2)) < 0.12
+    assert missed("even") < 0.12
 
 
 def test_intervals_of_every_published_cell_hold_together() -> None:
@@ -484,7 +523,12 @@ def test_what_is_below_0_leaves_no_trace_in_a_one_sided_release(tmp_path: Path) 
     write(tmp_path / "r.parquet", made, Rows(np.array([[3]]), np.array([50]), np.array([50.0])))
     release = open_release(tmp_path / "r.parquet")
 
-    assert "not for the true answer" in release.total(cell=3).note
+    # What the others may hold, and the total, leave some room below 0; without the total there is no end.
+    assert -np.inf < release.total(cell=[3, 4]).low < 0
+    assert 50 < release.total(cell=[3, 4]).high < np.inf
+    alone = replace(made, total=None, total_epsilon=Fraction(0))
+    write(tmp_path / "alone.parquet", alone, Rows(np.array([[3]]), np.array([50]), np.array([50.0])))
+    assert open_release(tmp_path / "alone.parquet").total(cell=[3, 4]).low == -np.inf
     with pytest.raises(ht.BadQuery, match="leaves no trace"):
         release.total(corrected=True)
     assert release.at(cell=4).low == -np.inf
@@ -545,7 +589,7 @@ def test_the_largest_of_so_many_leave_out_ties_even_at_one(tmp_path: Path) -> No
     chosen = list(range(0, 2000, 2))
 
     assert by_size.cutoff == all_of_them.cutoff == 1
-    assert by_size.total(cell=chosen).note.startswith("counts below the cutoff of 1 are left out, and what")
+    assert "whatever it has in noisy counts below the cutoff of 1," in by_size.total(cell=chosen).note
     assert by_size.total(cell=chosen).low <= 500 <= by_size.total(cell=chosen).high
     assert by_size.total().value == pytest.approx(1000, abs=3)
     assert all_of_them.total(cell=chosen).note.startswith("unbiased")

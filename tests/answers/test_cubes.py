@@ -223,7 +223,7 @@ def test_numbers_without_negative_ones_still_add_up(known: Known) -> None:
     assert (pairs["estimate"] < 0).any()
     assert (pairs["nonnegative"] >= 0).all()
     assert np.allclose(pairs.groupby("home")["nonnegative"].sum(), singles, atol=1e-3)
-    assert singles.sum() == pytest.approx(release.total().value)
+    assert singles.sum() == pytest.approx(release.total().value, abs=1e-2)
 
 
 @pytest.mark.parametrize("name", ["mixed", "without a total", "sums"])
@@ -325,8 +325,8 @@ def test_a_cube_without_rows(tmp_path: Path) -> None:
     write(tmp_path / "x.parquet", made, rows(made, none, np.empty(0, dtype=np.int64)))
     release = ht.open(tmp_path / "x.parquet")
 
-    assert np.isfinite(release.total(home=3).standard_error)
-    assert release.by("sex").num_rows == 2
+    with pytest.raises(ht.BadRelease, match="is said to be whole, and is not"):
+        release.total(home=3)
 
 
 def test_a_picture_of_a_cube(known: Known, tmp_path: Path) -> None:

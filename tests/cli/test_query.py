@@ -167,7 +167,11 @@ def test_options_reach_the_answer() -> None:
     assert opened.total(corrected=False).value != opened.total().value
     bare, err = data("query", "people.parquet", "--bare", "--format", "json")
     assert json.loads(bare)[0]["estimate"] == opened.total(corrected=False).value
-    assert "not for the true answer" in err
+    assert "the estimate is the sum of the published weights" in err
+    assumed, err = data("query", "people.parquet", "--by", "income", "--assume", "even", "--format", "json")
+    assert json.loads(assumed) == opened.by("income", assume="even").to_pylist()
+    assert b"low_if_even" in assumed
+    assert "the interval assumes that" in err
     together, err = data("query", "people.parquet", "--by", "income", "--simultaneous", "--format", "json")
     assert json.loads(together) == opened.by("income", simultaneous=True).to_pylist()
     assert "hold together" in err

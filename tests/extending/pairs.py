@@ -18,6 +18,7 @@ import numpy as np
 from hushtable.answers.answerer import Answered, Answerer, GroupsAnswered
 from hushtable.answers.answerers import register_answerer
 from hushtable.answers.estimation.cells import CellAnswers
+from hushtable.answers.estimation.law import Assumption
 from hushtable.answers.question import Question
 from hushtable.conditions.conditions import between, selected
 from hushtable.conditions.selection import Selection
@@ -150,7 +151,14 @@ class PairAnswers(Answerer):
         )
         return _AsCells(own, self._release.codes, self._release.counts)
 
-    def total(self, selection: Selection, *, chance: float, corrected: bool | None) -> Answered:
+    def total(
+        self,
+        selection: Selection,
+        *,
+        chance: float,
+        corrected: bool | None,
+        assume: Assumption | None = None,
+    ) -> Answered:
         """Estimate the sum over a range of cells."""
         codes = np.arange(self._nodes.cells)
         codes = codes[selection.rows([codes])]
@@ -159,7 +167,7 @@ class PairAnswers(Answerer):
         table = int(codes[0]) % 2
         first, last = (int(code + table) // 2 for code in (codes[0], codes[-1]))
         wanted = selected(self._pairs.domain, {"table": table, "pair": between(first, last + 1)}, {})
-        return CellAnswers(self._pairs).total(wanted, chance=chance, corrected=corrected)
+        return CellAnswers(self._pairs).total(wanted, chance=chance, corrected=corrected, assume=assume)
 
     def cell(self, selection: Selection, *, chance: float) -> Answered:
         """Refuse: no pair is a cell."""

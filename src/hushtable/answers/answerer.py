@@ -8,6 +8,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.answers.estimation.law import Assumption
 from hushtable.answers.estimation.parts import Answers
 from hushtable.answers.question import Question
 from hushtable.answers.sketched.rows import Combine
@@ -17,10 +18,11 @@ from hushtable.errors import BadQuery
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """One estimate, and what its interval promises."""
+    """One estimate, what its interval promises, and the assumption that it rests on, if any."""
 
     answers: Answers
     note: str
+    assumes: Assumption | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,7 @@ class GroupsAnswered:
     answers: Answers
     note: str
     number: int  # of groups there are, listed or not
+    assumes: Assumption | None = None
     nonnegative: NDArray[np.float64] | None = None  # estimates that are 0 or more and add up, if asked for
     source: str = ""  # which tables the numbers come from, where there are several
 
@@ -41,11 +44,21 @@ class GroupsAnswered:
 
 
 class Answerer(Protocol):
-    """The rows of a release, ready to answer; each interval fails with `chance`."""
+    """The rows of a release, ready to answer; each interval fails with `chance`.
+
+    An interval rests on an assumption only if that is asked for, and the answer then says so.
+    """
 
     levelled: ClassVar[bool] = False  # whether it answers for groups at coarser levels
 
-    def total(self, selection: Selection, *, chance: float, corrected: bool | None) -> Answered:
+    def total(
+        self,
+        selection: Selection,
+        *,
+        chance: float,
+        corrected: bool | None,
+        assume: Assumption | None = None,
+    ) -> Answered:
         """Estimate the sum over a set of cells."""
 
     def cell(self, selection: Selection, *, chance: float) -> Answered:

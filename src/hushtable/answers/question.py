@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 
+from hushtable.answers.estimation.law import Assumption
 from hushtable.conditions.selection import Selection
 from hushtable.domain.items import Item
 
@@ -14,8 +15,9 @@ class Question:
     """The sum over `selection` for each combination of codes of `items`, attributes at levels.
 
     An interval fails with `chance`; with `together`, that is the chance of any of them failing. `corrected`
-    says whether answers are corrected by the noisy total, None where the release decides. All groups are
-    listed; where that is too many and `top` asks for the largest only, those that may be among them.
+    says whether answers are corrected by the noisy total, None where the release decides; `assume` names what
+    intervals may rest on, None for intervals that hold for any groups. All groups are listed;
+    where that is too many and `top` asks for the largest only, those that may be among them.
     `nonnegative` asks for numbers without negative ones too, beside the estimates.
     """
 
@@ -24,6 +26,7 @@ class Question:
     _: KW_ONLY
     chance: float
     corrected: bool | None = None
+    assume: Assumption | None = None
     together: bool = False
     top: int | None = None
     nonnegative: bool = False

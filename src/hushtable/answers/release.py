@@ -18,7 +18,8 @@ import numpy as np
 
 from hushtable.answers.answerer import Answered, Answerer, GroupsAnswered
 from hushtable.answers.answerers import answerer_of
-from hushtable.answers.estimation.estimate import Estimate
+from hushtable.answers.estimation.estimate import Estimate, column_names
+from hushtable.answers.estimation.law import Assumption
 from hushtable.answers.levelled import grouped_by_level
 from hushtable.answers.noise_share import NoiseShare, noise_share
 from hushtable.answers.question import Question
@@ -70,6 +71,7 @@ class Release(ReleaseFile):
         *,
         confidence: float = 0.95,
         corrected: bool | None = None,
+        assume: Assumption | None = None,
         combine: Combine | None = None,
         **values: object,
     ) -> Estimate:
@@ -85,6 +87,9 @@ class Release(ReleaseFile):
         ==================================  ==============================================================
 
         `corrected=False` leaves out the correction by the noisy total, which releases with a cutoff get.
+        Intervals hold for any cells, whatever a cutoff hid. `assume="even"` gives narrower ones, which hold
+        only where hidden counts are spread evenly, or differ between groups as published ones do; it changes
+        nothing where an interval needs no assumption. `Estimate.assumes` says which it is.
         A release of a tree answers boxes, one condition for each attribute, from the nodes that make them up.
         A sketch answers for up to 10^7 cells; `combine="median"` takes the median of its rows for their mean.
         """
@@ -95,7 +100,8 @@ class Release(ReleaseFile):
             where = values.pop("where")  # type: ignore[assignment]
         selection = selected(self.domain, where, values)
         answerer = self._combining(combine)
-        return _estimate(answerer.total(selection, chance=chance, corrected=corrected), confidence)
+        found = answerer.total(selection, chance=chance, corrected=corrected, assume=assume)
+        return _estimate(found, confidence)
 
     @within_memory
     def at(
@@ -126,6 +132,7 @@ class Release(ReleaseFile):
         where: Where = None,
         confidence: float = 0.95,
         corrected: bool | None = None,
+        assume: Assumption | None = None,
         simultaneous: bool = False,
         top: int | None = None,
         combine: Combine | None = None,
@@ -137,7 +144,8 @@ class Release(ReleaseFile):
         instead, of any number of groups (beyond 10^6, of those with a row; trees answer for 10^6 at most).
         With `simultaneous=True`, the chance `confidence` is that all intervals hold together. Columns: the
         attributes, `estimate`, `standard_error`, `low`, `high` (with a `_` behind where an attribute has that
-        name). The table's metadata hold the note, the confidence and the number of groups there are.
+        name). With `assume="even"`, intervals that rest on it are called `low_if_even`, `high_if_even`. The
+        table's metadata hold the note, the confidence and the number of groups there are.
         An attribute may be given at one of its levels: `by(["month(day)", "diagnosis"])`. Of several tables,
         `nonnegative=True` adds a column of estimates that are 0 or more and still add up; these are no longer
         right on average, and the interval is about the estimate.
@@ -152,6 +160,7 @@ class Release(ReleaseFile):
             items,
             chance=chance,
             corrected=corrected,
+            assume=assume,
             together=simultaneous,
             top=top,
             nonnegative=nonnegative,
@@ -190,6 +199,7 @@ class Release(ReleaseFile):
         top: int | None = None,
         confidence: float = 0.95,
         corrected: bool | None = None,
+        assume: Assumption | None = None,
         simultaneous: bool = False,
         combine: Combine | None = None,
         title: str | None = None,
@@ -209,6 +219,7 @@ class Release(ReleaseFile):
             where=where,
             confidence=confidence,
             corrected=corrected,
+            assume=assume,
             simultaneous=simultaneous,
             top=top,
             combine=combine,
@@ -276,12 +287,8 @@ class Release(ReleaseFile):
             attribute.values.decode(codes) for attribute, codes in zip(attributes, found.codes.T, strict=True)
         ]
         answers = found.answers
-        numbers = {
-            "estimate": answers.value,
-            "standard_error": answers.standard_error,
-            "low": answers.low,
-            "high": answers.high,
-        }
+        each = (answers.value, answers.standard_error, answers.low, answers.high)
+        numbers = dict(zip(column_names(found.assumes), each, strict=True))
         if found.nonnegative is not None:
             numbers["nonnegative"] = found.nonnegative
         for name, values in numbers.items():
@@ -339,6 +346,7 @@ def _estimate(found: Answered, confidence: float) -> Estimate:
         high=float(answers.high[0]),
         confidence=confidence,
         note=found.note,
+        assumes=found.assumes,
     )
 
 

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from hushtable.cli.query import AssumeOption
 from hushtable.cli.release import Overwrite, ReleaseFile, names_of
 
 
@@ -23,6 +24,7 @@ def plot(
     confidence: Annotated[
         float, typer.Option(metavar="C", help="The chance with which an interval holds.")
     ] = 0.95,
+    assume: AssumeOption = None,
     simultaneous: Annotated[
         bool, typer.Option("--simultaneous", help="All intervals hold together.")
     ] = False,
@@ -51,6 +53,7 @@ def plot(
             where=where,
             top=top,
             confidence=confidence,
+            assume=assume,
             simultaneous=simultaneous,
             title=title,
             output=output,

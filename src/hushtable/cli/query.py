@@ -16,7 +16,14 @@ if TYPE_CHECKING:
     from hushtable.answers.estimation.estimate import Estimate
     from hushtable.answers.release import Release
 
-_NUMBERS = ("estimate", "standard_error", "low", "high")
+AssumeOption = Annotated[
+    Literal["even"] | None,
+    typer.Option(
+        metavar="HOW",
+        help="even: narrower intervals, which hold only if hidden counts are spread evenly.",
+    ),
+]
+_NUMBERS = 4  # columns behind the attributes: estimate, standard error, and both ends of the interval
 
 
 def query(
@@ -40,6 +47,7 @@ def query(
             help="Use the noisy total, or not. If left out: where a cutoff removed something.",
         ),
     ] = None,
+    assume: AssumeOption = None,
     simultaneous: Annotated[
         bool, typer.Option("--simultaneous", help="All intervals hold together, with --by.")
     ] = False,
@@ -79,12 +87,15 @@ def query(
             where=where,
             confidence=confidence,
             corrected=corrected,
+            assume=assume,
             simultaneous=simultaneous,
             top=top,
             combine=combine,
         )
     else:
-        estimate = release.total(where, confidence=confidence, corrected=corrected, combine=combine)
+        estimate = release.total(
+            where, confidence=confidence, corrected=corrected, assume=assume, combine=combine
+        )
         rows = _as_rows(estimate)
     promises = f"Intervals of {confidence * 100:.10g} %: {printable(rows.schema.metadata[b'note'].decode())}."
     if form != "table":
@@ -142,12 +153,14 @@ def _as_rows(estimate: Estimate) -> pa.Table:
     import numpy as np
     import pyarrow as pa
 
+    from hushtable.answers.estimation.estimate import column_names
     from hushtable.domain.columns import as_column
 
     values = (estimate.value, estimate.standard_error, estimate.low, estimate.high)
     columns = [as_column(np.array([value], dtype=np.float64)) for value in values]
     facts = {"note": estimate.note, "confidence": repr(estimate.confidence)}
-    return pa.Table.from_arrays(columns, names=list(_NUMBERS)).replace_schema_metadata(facts)
+    names = list(column_names(estimate.assumes))
+    return pa.Table.from_arrays(columns, names=names).replace_schema_metadata(facts)
 
 
 def _facts(estimate: Estimate) -> list[tuple[str, str]]:
@@ -159,7 +172,7 @@ def _facts(estimate: Estimate) -> list[tuple[str, str]]:
     )
     return [
         ("estimate", value),
-        ("interval", f"{low} to {high}"),
+        (f"interval if {estimate.assumes}" if estimate.assumes else "interval", f"{low} to {high}"),
         ("standard error", rounded(estimate.standard_error, estimate.standard_error)),
     ]
 
@@ -171,8 +184,8 @@ def _listing(rows: pa.Table, release: Release) -> Table:
     from hushtable.cli.words import number_in_words, printable
     from hushtable.domain.attributes import Categories
 
-    names = rows.column_names[: -len(_NUMBERS)]
-    made = table(*map(printable, names), *_NUMBERS, numbers=_NUMBERS)
+    names, numbers = rows.column_names[:-_NUMBERS], rows.column_names[-_NUMBERS:]
+    made = table(*map(printable, (*names, *numbers)), numbers=numbers)
     kinds = [release.attribute(name).values for name in names]
     labels = [
         dict(zip(kind.values, kind.labels, strict=True))
@@ -182,13 +195,13 @@ def _listing(rows: pa.Table, release: Release) -> Table:
     ]
     first = rows.slice(0, MOST_SHOWN)
     for row in zip(*(column.to_pylist() for column in first.columns), strict=True):
-        values, numbers = row[: len(names)], row[len(names) :]
+        values, answer = row[: len(names)], row[len(names) :]
         said = (number_in_words(each) if isinstance(each, float) else str(each) for each in values)
         beside = (
             f"{text} ({own[value]})" if value in own else text
             for text, value, own in zip(said, values, labels, strict=True)
         )
-        estimate, error, *interval = numbers
+        estimate, error, *interval = answer
         uncertain = uncertainty(error, *interval)
         value, low, high = (rounded(each, uncertain) for each in (estimate, *interval))
         made.add_row(*map(printable, beside), value, rounded(error, error), low, high)

@@ -1,23 +1,26 @@
 r"""Estimates and intervals from sums over published rows.
 
-Four kinds of answers, by what the release left out and what the noisy total adds (`Kind`):
+Five kinds of answers, by what the release left out and what is asked for (`Kind`):
 
 - *unbiased*: a two-sided sample, or all cells. The sum of weights is right on average. Errors: sampling,
   and the noise of every cell of the query, published or not.
 - *calibrated*: the same, with what all weights miss of the noisy total shared out by the number of cells.
   It stays right on average, and large queries become as sure as the total.
-- *bare*: with a cutoff, the sum of weights answers for the noisy table after it. Error: sampling alone.
+- *bare*: with a cutoff, the sum of weights. Its interval is what rows, and a noisy total, leave room for
+  (`bounds`).
 - *corrected*: with a cutoff and a noisy total. What the weights miss of the total is spread evenly over
-  absent cells. Errors: sampling; the noise of cells that reached the cutoff; noise that lifted empty cells
-  over it; counts of absent cells around their mean (`suppressed`), and of groups of them (`unevenness`).
+  absent cells. The value rests on that; its interval does not, and is a bound as above.
+- *even*: the same value, with an interval that rests on it as well. Errors: sampling; the noise of cells that
+  reached the cutoff; noise that lifted empty cells over it; counts of absent cells around their mean
+  (`suppressed`), and of groups of them (`unevenness`).
 
 The answer is W_Q + f (T - W): the weights in the query, and a share f of what all weights miss of the
 total. With e = (what rows say) - (the truth), its error is (1-f) e_Q - f e_rest + f (the noise of T). Where
 only counts above 0 are shown, noise lifts empty cells and never lowers them: what that adds on average is
 known, and taken off cell by cell before anything is spread.
 
-Promise: intervals hold for the true answer (unbiased, calibrated), for the noisy table after its cutoff
-(bare), and for the true answer of sets of cells chosen without regard to the suppressed counts (corrected).
+Promise: intervals hold for the true answer of any cells that were chosen without looking at the rows; those
+of the kind *even* only where cells were chosen without regard to the suppressed counts.
 Cost: some operations on arrays with one entry a group.
 """
 
@@ -29,6 +32,7 @@ from functools import cached_property
 import numpy as np
 
 from hushtable.answers.estimation import suppressed
+from hushtable.answers.estimation.bounds import Around, Bounds
 from hushtable.answers.estimation.law import Kind, PublishedLaw
 from hushtable.answers.estimation.parts import Answers, Parts
 from hushtable.answers.estimation.sums import Array, Opened, PublishedRows, Sums
@@ -45,6 +49,7 @@ class Answering:
 
     def __init__(self, release: Opened) -> None:
         self.law = PublishedLaw(release.terms)
+        self.bounds = Bounds(self.law)
         self.published = PublishedRows(release)
         if release.domain.cells_total > MOST_CELLS:
             fact = "this domain has more than 10^300 cells, whose noise no answer would survive"
@@ -58,6 +63,9 @@ class Answering:
         Each interval fails with `chance`. `uneven` is the relative variance of what such sets of cells hold.
         """
         share = self._share(sums, cells, kind)
+        if kind in (Kind.BARE, Kind.CORRECTED):
+            value = self._value(sums, cells, share, kind)
+            return self.bounds.answers(value, sums, cells, around=self._around(sums, cells), chance=chance)
         own = 1 - share
         parts = Parts(chance)
         if tau := self.law.threshold:
@@ -65,21 +73,35 @@ class Answering:
             parts.add_sampling(own, sides, threshold=tau)
         if kind in (Kind.UNBIASED, Kind.CALIBRATED):
             parts.add_noise(own, self.law.noise, cells)
-        if kind is Kind.CORRECTED:
+        if kind is Kind.EVEN:
             parts.add_noise(own, self.law.noise, np.minimum(sums.reached, cells))
             parts.add_noise(own, self.law.beyond, self._not_reached(sums, cells))
             parts.add_normal(own, (cells - sums.rows) * self._spread)
             parts.add_within(share * self._suppressed, uneven, most=self._suppressed)
-        if kind in (Kind.CALIBRATED, Kind.CORRECTED):
+        if kind in (Kind.CALIBRATED, Kind.EVEN):
             everything = self._variance(self.published.all, np.array([self.cells_total]))
             parts.add_normal(share, np.maximum(everything - self._variance(sums, cells), 0))
             assert self.law.terms.total_law is not None
             parts.add_noise(share, noise(self.law.terms.total_law), np.ones_like(cells))
+        found = parts.around(self._value(sums, cells, share, kind))
+        return self._with_sure_cases(found, sums, cells, kind, chance)
+
+    def _value(self, sums: Sums, cells: Array, share: Array, kind: Kind) -> Array:
+        """Return the estimates themselves."""
         value = sums.weight + share * self.missed
-        if kind is Kind.CORRECTED:
+        if kind in (Kind.CORRECTED, Kind.EVEN):
             value = value - self._not_reached(sums, cells) * self.law.beyond.mean
-        found = parts.around(value)
-        return found if kind is Kind.BARE else self._with_sure_cases(found, sums, cells, kind, chance)
+        return value
+
+    def _around(self, sums: Sums, cells: Array) -> list[Around]:
+        """Return all cells, which are around any others, if their noisy total is known."""
+        terms = self.law.terms
+        if terms.total is None or terms.total_law is None:
+            return []
+        rest = self.published.all.without(sums)
+        rest_cells = np.maximum(self.cells_total - cells, rest.rows)
+        total = np.full(cells.shape, float(terms.total))
+        return [Around(total, noise(terms.total_law), np.ones_like(cells), rest, rest_cells)]
 
     def _with_sure_cases(
         self, found: Answers, sums: Sums, cells: Array, kind: Kind, chance: float
@@ -95,7 +117,7 @@ class Answering:
             below, above = self.law.noise.reach(cells, chance)
             low = np.where(complete, np.minimum(low, sums.seen - above), low)
             high = np.where(complete, np.maximum(high, sums.seen + below), high)
-        if kind is Kind.CORRECTED and not self.law.two_sided:
+        if kind is Kind.EVEN and not self.law.two_sided:
             high = np.maximum(high, sums.weight)
         return Answers(found.value, found.standard_error, low, high)
 
@@ -115,7 +137,7 @@ class Answering:
         if kind is Kind.CALIBRATED:
             return cells / self.cells_total
         absent = self.cells_total - self.published.all.rows[0]
-        if kind is not Kind.CORRECTED or absent <= 0:
+        if kind not in (Kind.CORRECTED, Kind.EVEN) or absent <= 0:
             return np.zeros_like(cells)
         return np.asarray(np.clip((cells - sums.rows) / absent, 0, 1))
 

@@ -14,7 +14,7 @@ import numpy as np
 from hushtable.answers.answerer import Answered, Answerer, GroupsAnswered
 from hushtable.answers.estimation.answers import Answering
 from hushtable.answers.estimation.groups import MOST_GROUPS, all_groups, number_of_groups, published_groups
-from hushtable.answers.estimation.law import Kind, PublishedLaw
+from hushtable.answers.estimation.law import Assumption, Kind, PublishedLaw
 from hushtable.answers.estimation.notes import NOISY_TOTAL, about, cell_note, groups_note, note
 from hushtable.answers.estimation.parts import Answers, Parts
 from hushtable.answers.estimation.sums import Opened
@@ -31,17 +31,25 @@ class CellAnswers(Answerer):
         self._answering = Answering(release)
         self._law = self._answering.law
 
-    def total(self, selection: Selection, *, chance: float, corrected: bool | None) -> Answered:
+    def total(
+        self,
+        selection: Selection,
+        *,
+        chance: float,
+        corrected: bool | None,
+        assume: Assumption | None = None,
+    ) -> Answered:
         """Estimate the sum over a set of cells."""
-        kind = self._law.kind(corrected)
+        kind = self._law.kind(corrected, assume)
         published = self._answering.published
         sums = published.sums(selection.rows(published.columns)) if selection.attributes else published.all
         cells = np.array([float(selection.cells)])
-        uneven = self._answering.uneven(selection) if kind is Kind.CORRECTED else 0.0
+        uneven = self._answering.uneven(selection) if kind is Kind.EVEN else 0.0
         found = self._answering.answers(sums, cells, kind=kind, chance=chance, uneven=uneven)
         share = Fraction(selection.cells, selection.domain.cells_total)
         error = float(found.standard_error[0])
-        return Answered(found, note(self._law, kind, share=share, standard_error=error))
+        words = note(self._law, kind, share=share, standard_error=error)
+        return Answered(found, words, kind.assumes if share < 1 else None)
 
     def cell(self, selection: Selection, *, chance: float) -> Answered:
         """Estimate the only cell of a selection."""
@@ -52,7 +60,7 @@ class CellAnswers(Answerer):
     def groups(self, question: Question) -> GroupsAnswered:
         """Estimate the sum for each group."""
         selection, places = question.selection, question.places
-        kind = self._law.kind(question.corrected)
+        kind = self._law.kind(question.corrected, question.assume)
         few = question.top is None or number_of_groups(selection, places) <= MOST_GROUPS
         ask = all_groups if few else published_groups
         groups = ask(self._answering.published, selection, places)
@@ -62,10 +70,10 @@ class CellAnswers(Answerer):
             groups.cells,
             kind=kind,
             chance=question.chance_of_one(number),
-            uneven=self._answering.uneven(selection, places) if kind is Kind.CORRECTED else 0.0,
+            uneven=self._answering.uneven(selection, places) if kind is Kind.EVEN else 0.0,
         )
         words = groups_note(about(self._law, kind), question, groups=number)
-        return GroupsAnswered(groups.codes, found, words, groups.number)
+        return GroupsAnswered(groups.codes, found, words, groups.number, kind.assumes)
 
 
 def cell_answer(law: PublishedLaw, count: int | None, *, chance: float) -> Answered:

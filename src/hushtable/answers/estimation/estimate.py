@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import floor, isfinite, log10
 
+from hushtable.answers.estimation.law import Assumption
+
 _EXPONENT = 10**15  # numbers from here on are written with one
 _MOST_PLACES = 10
 
@@ -13,8 +15,9 @@ _MOST_PLACES = 10
 class Estimate:
     """An answer from a release, with its error bars.
 
-    `low` to `high` is an interval that is meant to hold the true answer with chance `confidence`; `note`
-    says what that chance rests on. No value is cut off at 0, so that sums of answers stay right on average.
+    The true answer lies from `low` to `high` with chance `confidence`. If `assumes` is not None, that holds
+    only under the assumption it names. `note` says the same in words. No value is cut off at 0, so that sums
+    of answers stay right on average.
 
     >>> import hushtable as ht
     >>> answer = ht.Estimate(
@@ -30,6 +33,7 @@ class Estimate:
     high: float
     confidence: float
     note: str
+    assumes: Assumption | None = None
 
     @property
     def uncertain(self) -> float:
@@ -38,7 +42,18 @@ class Estimate:
 
     def __str__(self) -> str:
         value, low, high = (rounded(each, self.uncertain) for each in (self.value, self.low, self.high))
-        return f"{value} ({self.confidence * 100:.10g} % interval {low} to {high}; {self.note})"
+        name = f"interval if {self.assumes}" if self.assumes else "interval"
+        return f"{value} ({self.confidence * 100:.10g} % {name} {low} to {high}; {self.note})"
+
+
+def column_names(assumes: Assumption | None) -> tuple[str, ...]:
+    """Return the names of an answer's numbers; ends that rest on an assumption are named after it.
+
+    >>> column_names("even")
+    ('estimate', 'standard_error', 'low_if_even', 'high_if_even')
+    """
+    behind = f"_if_{assumes}" if assumes else ""
+    return "estimate", "standard_error", f"low{behind}", f"high{behind}"
 
 
 def uncertainty(standard_error: float, low: float, high: float) -> float:

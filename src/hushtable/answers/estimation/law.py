@@ -6,19 +6,28 @@ Promise: follows from the terms alone, and is the same for cells and for nodes o
 from __future__ import annotations
 
 from enum import Enum
+from typing import Literal, get_args
 
 from hushtable.answers.estimation.tails import noise
 from hushtable.errors import BadQuery, shown
 from hushtable.release.terms import Terms
 
+Assumption = Literal["even"]  # hidden counts are spread evenly, or differ between groups as published ones do
+
 
 class Kind(Enum):
-    """What an interval is about."""
+    """What an answer is made of, and what its interval rests on."""
 
     UNBIASED = "unbiased"
     CALIBRATED = "calibrated"
-    BARE = "bare"
-    CORRECTED = "corrected"
+    BARE = "bare"  # the sum of weights; bounds
+    CORRECTED = "corrected"  # an even share of what is missed; bounds
+    EVEN = "even"  # the same value; an interval that rests on the assumption
+
+    @property
+    def assumes(self) -> Assumption | None:
+        """The assumption that intervals rest on."""
+        return "even" if self is Kind.EVEN else None
 
 
 class PublishedLaw:
@@ -56,8 +65,14 @@ class PublishedLaw:
         """The largest size that the noisy count of an absent cell may have."""
         return self.threshold or self.cutoff or 0.0
 
-    def kind(self, corrected: bool | None) -> Kind:
-        """Return which kind of answer to give; by default the best that the release allows."""
+    def kind(self, corrected: bool | None, assume: Assumption | None = None) -> Kind:
+        """Return which kind of answer to give; by default the best that the release allows.
+
+        An assumption counts only where it has something to say: of what a cutoff took from a noisy total.
+        """
+        if assume not in (None, *get_args(Assumption)):
+            hint = 'Give "even", or leave it out for intervals that hold without an assumption.'
+            raise BadQuery(f"assume={shown(assume)} is no assumption", hint)
         if not isinstance(corrected, bool | None):
             raise BadQuery(f"corrected={shown(corrected)} is no choice", "Give True, False or None.")
         if corrected and self.negative and not self.two_sided:
@@ -69,4 +84,6 @@ class PublishedLaw:
         if not self.biased:
             return Kind.CALIBRATED if corrected else Kind.UNBIASED
         hidden = self.negative and not self.two_sided
-        return Kind.BARE if corrected is False or self.terms.total is None or hidden else Kind.CORRECTED
+        if corrected is False or self.terms.total is None or hidden:
+            return Kind.BARE
+        return Kind.EVEN if assume else Kind.CORRECTED

@@ -1,7 +1,7 @@
 """What an interval promises, in words.
 
-Promise: every answer says whether its interval is about the true answer or about the noisy table after a
-cutoff, on which assumption it rests, and whether it holds by itself or together with others.
+Promise: every answer says first whether its interval holds for any cells or rests on an assumption, then
+what was left out, and whether it holds by itself or together with others.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _CLOSER = "; corrected=True would use the noisy total too, which is closer for s
 
 def note(law: PublishedLaw, kind: Kind, *, share: Fraction, standard_error: float) -> str:
     """Return what the interval of an answer about this share of all cells promises."""
-    if kind in (Kind.CALIBRATED, Kind.CORRECTED) and share == 1:
+    if kind in (Kind.CALIBRATED, Kind.CORRECTED, Kind.EVEN) and share == 1:
         return NOISY_TOTAL
     of_total = law.terms.total_law
     known = of_total is not None and noise(of_total).variance ** 0.5 < standard_error
@@ -56,15 +56,19 @@ def about(law: PublishedLaw, kind: Kind) -> str:
         return "unbiased; the interval holds for the true answer"
     if kind is Kind.CALIBRATED:
         return "unbiased, and calibrated by the noisy total; the interval holds for the true answer"
-    lost = "negative noisy counts are left out, which raises sums"
+    hidden = "noisy counts below 0"
     if law.cutoff is not None:
-        lost = f"counts below the cutoff of {law.cutoff:,.10g} are left out"
-    if kind is Kind.BARE:
-        return f"{lost}: the interval holds for the noisy table without them, not for the true answer"
+        hidden = f"noisy counts below the cutoff of {law.cutoff:,.10g}"
+    evenly = "the estimate spreads what the rows miss of the noisy total evenly over the cells without a row"
+    if kind is Kind.EVEN:
+        return (
+            f"the interval assumes that {hidden}, which are not in this file, are spread evenly or differ "
+            f"between groups as published ones do, and the file cannot confirm it; {evenly}"
+        )
+    estimate = evenly if kind is Kind.CORRECTED else "the estimate is the sum of the published weights"
     return (
-        f"{lost}, and what the rows miss of the noisy total is spread evenly over the cells without a row; "
-        "the interval holds for the true answer where cells were chosen by chance, "
-        "or groups differ in suppressed counts as they do in published ones"
+        f"the interval holds for the true answer of any group, whatever it has in {hidden}, which are not in "
+        f"this file; {estimate}"
     )
 
 

@@ -8,6 +8,7 @@ Cost: two passes over the selected rows, three with a cutoff.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Protocol
@@ -63,8 +64,15 @@ class Sums:
 
     def taken(self, places: NDArray[np.intp]) -> Sums:
         """Return the sums of some groups."""
-        given = {each.name: getattr(self, each.name) for each in fields(self)}
-        return Sums(**{name: each[places] if name != "threshold" else each for name, each in given.items()})
+        return self._mapped(lambda name: getattr(self, name)[places])
+
+    def without(self, others: Sums) -> Sums:
+        """Return the sums over the rows that are not among `others`, which are some of these."""
+        return self._mapped(lambda name: getattr(self, name) - getattr(others, name))
+
+    def _mapped(self, change: Callable[[str], Array]) -> Sums:
+        names = (each.name for each in fields(self) if each.name != "threshold")
+        return Sums(threshold=self.threshold, **{name: change(name) for name in names})
 
 
 class Opened(Protocol):

@@ -13,7 +13,7 @@ import numpy as np
 
 from hushtable.answers.answerer import Answered, Answerer, GroupsAnswered
 from hushtable.answers.estimation.groups import group_codes
-from hushtable.answers.estimation.law import PublishedLaw
+from hushtable.answers.estimation.law import Assumption, PublishedLaw
 from hushtable.answers.estimation.notes import groups_note
 from hushtable.answers.estimation.parts import Answers
 from hushtable.answers.question import Question
@@ -38,15 +38,22 @@ class BoxAnswers(Answerer):
     def _answers(self, selection: Selection, places: Sequence[int], chance: float) -> Answers:
         """Return estimates for all groups, in the order of their codes, of a box that holds a cell."""
 
-    def total(self, selection: Selection, *, chance: float, corrected: bool | None) -> Answered:
+    def total(
+        self,
+        selection: Selection,
+        *,
+        chance: float,
+        corrected: bool | None,
+        assume: Assumption | None = None,
+    ) -> Answered:
         """Estimate the sum over a set of cells."""
-        self._law.kind(corrected)
+        self._law.kind(corrected, assume)
         return Answered(self._checked(selection, (), chance), self._promise)
 
     def groups(self, question: Question) -> GroupsAnswered:
         """Estimate the sum for each group."""
         selection, places = question.selection, question.places
-        self._law.kind(question.corrected)
+        self._law.kind(question.corrected, question.assume)
         codes = group_codes(selection, places, hint=FEWER_GROUPS)[: None if selection.cells else 0]
         number = max(len(codes), 1)
         found = self._checked(selection, places, question.chance_of_one(number))

@@ -26,7 +26,7 @@ import numpy as np
 from hushtable.answers.answerer import Answered, Answerer, GroupsAnswered
 from hushtable.answers.estimation.cells import total_answer
 from hushtable.answers.estimation.groups import group_codes
-from hushtable.answers.estimation.law import PublishedLaw
+from hushtable.answers.estimation.law import Assumption, PublishedLaw
 from hushtable.answers.estimation.notes import groups_note
 from hushtable.answers.estimation.parts import Answers, Array, Parts
 from hushtable.answers.estimation.sums import Opened
@@ -67,9 +67,16 @@ class SketchAnswers(Answerer):
         other._combine = _checked(combine)
         return other
 
-    def total(self, selection: Selection, *, chance: float, corrected: bool | None) -> Answered:
+    def total(
+        self,
+        selection: Selection,
+        *,
+        chance: float,
+        corrected: bool | None,
+        assume: Assumption | None = None,
+    ) -> Answered:
         """Estimate the sum over a set of cells; over all of them, by the noisy total if there is one."""
-        self._check(corrected)
+        self._check(corrected, assume)
         if not selection.attributes and self._terms.total is not None and corrected is None:
             return total_answer(self._terms, chance=chance)
         return Answered(self._listed(selection, chance), self._promise(_CELLS))
@@ -81,7 +88,7 @@ class SketchAnswers(Answerer):
     def groups(self, question: Question) -> GroupsAnswered:
         """Estimate the sum for each group."""
         selection, places = question.selection, question.places
-        self._check(question.corrected)
+        self._check(question.corrected, question.assume)
         check_listable(selection)
         codes = group_codes(selection, places, hint=_FEWER_GROUPS)[: None if selection.cells else 0]
         cells = selection.cells_of(places, codes)
@@ -136,8 +143,8 @@ class SketchAnswers(Answerer):
             found[some] = self._shared.reach(draws[some], chance)
         return found
 
-    def _check(self, corrected: bool | None) -> None:
-        self._law.kind(corrected)
+    def _check(self, corrected: bool | None, assume: Assumption | None) -> None:
+        self._law.kind(corrected, assume)
         if corrected:
             fact = "answers from a sketch are not corrected by a noisy total"
             raise BadQuery(fact, "Leave `corrected` out, or give corrected=False.")

@@ -10,7 +10,7 @@ Cost: that of the tables that answer.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import log, prod
 
@@ -18,13 +18,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.answers.answerer import Answered, Answerer, GroupsAnswered
+from hushtable.answers.estimation.answers import Answering
+from hushtable.answers.estimation.bounds import Around
 from hushtable.answers.estimation.cells import CellAnswers
 from hushtable.answers.estimation.groups import MOST_GROUPS
+from hushtable.answers.estimation.law import Assumption, PublishedLaw
 from hushtable.answers.estimation.notes import groups_note
 from hushtable.answers.estimation.parts import Answers
 from hushtable.answers.estimation.sums import Opened
 from hushtable.answers.estimation.tails import noise
 from hushtable.answers.question import Question
+from hushtable.answers.tables.grouping import PartGroups
 from hushtable.answers.tables.raked import MOST_COMBINATIONS, Margin, on_grid, raked, sets_of_axes
 from hushtable.answers.tables.whole import MOST_CODES, Along, WholeTable, WholeTables, allowed_codes
 from hushtable.conditions.selection import Selection
@@ -59,6 +63,21 @@ class _Part:
     @cached_property
     def answers(self) -> CellAnswers:
         return CellAnswers(self)
+
+    @cached_property
+    def answering(self) -> Answering:
+        return Answering(self)
+
+    @cached_property
+    def law(self) -> PublishedLaw:
+        return PublishedLaw(self.terms)
+
+    @property
+    def hides(self) -> str:
+        """What does not show, in words."""
+        if self.law.cutoff is None:
+            return "counts below 0 are left out"
+        return f"counts below its cutoff of {self.law.cutoff:,.10g} are hidden"
 
     @cached_property
     def weights(self) -> NDArray[np.float64]:
@@ -112,11 +131,17 @@ class TableAnswers(Answerer):
             found.append(WholeTable((), terms.total_law, np.array(float(terms.total))))
         return WholeTables(self._domain, found)
 
-    def total(self, selection: Selection, *, chance: float, corrected: bool | None) -> Answered:
+    def total(
+        self,
+        selection: Selection,
+        *,
+        chance: float,
+        corrected: bool | None,
+        assume: Assumption | None = None,
+    ) -> Answered:
         """Estimate the sum over a set of cells."""
-        question = Question(selection, (), chance=chance, corrected=corrected)
-        found = self.groups(question)
-        return Answered(found.answers, found.note)
+        found = self.groups(Question(selection, (), chance=chance, corrected=corrected, assume=assume))
+        return Answered(found.answers, found.note, found.assumes)
 
     def cell(self, selection: Selection, *, chance: float) -> Answered:
         """Estimate the only cell of a selection: by the whole tables, or by its own published count."""
@@ -140,19 +165,44 @@ class TableAnswers(Answerer):
         codes = self._codes(question)
         number = prod(len(each) for each in codes)
         chance = question.chance_of_one(number)
-        found = self._answered(question, codes, chance)
-        if found is not None:
+        if not isinstance(question.corrected, bool | None):
+            raise BadQuery(f"corrected={shown(question.corrected)} is no choice", "Give True, False or None.")
+        answers = self._answered(question, codes, chance)
+        if answers is not None:
             about, source = f"{_FITTED}: unbiased; the interval holds for the true answer", WHOLE
         else:
-            found, about, source = self._completed(question, codes, chance)
-        listed = (
-            np.stack([each.ravel() for each in np.meshgrid(*codes, indexing="ij")] if codes else [], axis=1)
-            if codes
-            else np.zeros((1, 0), dtype=np.int64)
-        )
+            found = self._completed(question, codes, chance)
+            if isinstance(found, GroupsAnswered):
+                return found
+            answers, about, source = found
+        listed = np.zeros((1, 0), dtype=np.int64)
+        if codes:
+            listed = np.stack([each.ravel() for each in np.meshgrid(*codes, indexing="ij")], axis=1)
         note = groups_note(about, question, groups=number) if codes else about
-        above = self._above(question, codes, found) if question.nonnegative else None
-        return GroupsAnswered(listed, found, note, number, above, source)
+        above = self._above(question, codes, answers) if question.nonnegative else None
+        made = GroupsAnswered(listed, answers, note, number, nonnegative=above, source=source)
+        if question.selection.is_product:
+            return made
+        some = np.flatnonzero(self._cells(question, listed) > 0)  # of all combinations, those with a cell
+        return replace(made.taken(some), number=len(some))
+
+    def _cells(self, question: Question, listed: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return how many cells each group has."""
+        if not question.items:
+            return np.ones(1)
+        if not any(item.level for item in question.items):
+            return question.selection.cells_of(question.places, listed)
+        own = [np.arange(self._domain.shape[place], dtype=np.int64) for place in question.places]
+        if prod(map(len, own)) > MOST_GROUPS:
+            return np.ones(len(listed))
+        grid = np.stack([each.ravel() for each in np.meshgrid(*own, indexing="ij")], axis=1)
+        found = question.selection.cells_of(question.places, grid)
+        sums: dict[tuple[int, ...], float] = {}
+        for number, (place, level) in enumerate(question.items):
+            grid[:, number] = codes_at(self._domain.attributes[place], level, grid[:, number])
+        for code, cells in zip(map(tuple, grid.tolist()), found.tolist(), strict=True):
+            sums[code] = sums.get(code, 0.0) + cells
+        return np.array([sums.get(tuple(code), 0.0) for code in listed.tolist()])
 
     # Whole tables.
 
@@ -256,7 +306,7 @@ class TableAnswers(Answerer):
 
     def _completed(
         self, question: Question, codes: Sequence[NDArray[np.int64]], chance: float
-    ) -> tuple[Answers, str, str]:
+    ) -> GroupsAnswered | tuple[Answers, str, str]:
         """Return answers from a table with a cutoff, completed by the whole ones, with bounds."""
         selection = question.selection
         levels = dict(question.items)
@@ -267,25 +317,41 @@ class TableAnswers(Answerer):
         if part is None:
             raise self._refused(axes)
         shape = [attribute_at(self._domain, item).size for item in axes]
-        if prod(shape) > MOST_COMBINATIONS or not selection.is_product or not self._whole.lattice.tables:
-            return *self._alone(part, question), part.marginal.label
+        hopeless = prod(shape) > MOST_COMBINATIONS or not selection.is_product
+        if hopeless or not part.law.biased or not self._whole.lattice.tables or question.assume is not None:
+            return self._alone(part, question)
         columns = [part.column(self._domain, item) for item in axes]
         grid = on_grid([each for each in columns if each is not None], part.weights, shape)
         margins = list(self._margins(axes))
         hidden = raked(grid, margins)
-        asked = [self._asked(item, question, codes) for item in axes]
-        shown_sums, hidden_sums = grid, hidden
-        for axis, each in enumerate(asked):
-            shown_sums, hidden_sums = each.added(shown_sums, axis), each.added(hidden_sums, axis)
-        value = (shown_sums + hidden_sums).ravel()
-        high = self._at_most(question, codes, axes, margins, chance)
-        deviation = np.maximum(high - value, value) / 2
-        found = Answers(value, deviation, np.zeros_like(value), np.maximum(high, value))
+        for axis, each in enumerate(self._asked(item, question, codes) for item in axes):
+            grid, hidden = each.added(grid, axis), each.added(hidden, axis)
+        groups = PartGroups(part, self._domain, question, codes)
+        sets = [tuple(axes[axis].place for axis in margin.axes) for margin in margins]
+        around = list(self._around(groups, sets))
+        sums, cells = groups.of(groups.places)
+        value = _moved(question, codes, (grid + hidden).ravel())
+        found = part.answering.bounds.answers(value, sums, cells, around=around, chance=chance)
         about = (
-            f"from the table of {part.marginal.label}: counts below its cutoff of {part.terms.cutoff:,.10g} "
-            "are hidden, and estimated from the whole tables; the interval holds whatever is hidden"
+            "the interval holds for the true answer of any group, whatever is hidden: from the table of "
+            f"{part.marginal.label}, in which {part.hides}; what is hidden is estimated from the whole tables"
         )
-        return self._in_order(question, codes, found), about, part.marginal.label
+        return found, about, part.marginal.label
+
+    def _around(self, groups: PartGroups, sets: Sequence[tuple[int, ...]]) -> Iterator[Around]:
+        """Yield what whole tables say of all that each group is part of."""
+        own, own_cells = groups.of(groups.places)
+        question, codes = groups.question, groups.codes
+        for places in (each for each in sets if not any(set(each) < set(other) for other in sets)):
+            known = self._whole.answers(self._along(question, codes, sorted(places)), chance=0.05)
+            if known is None:
+                continue
+            larger, cells = groups.of(places)
+            rest = larger.without(own)
+            value = groups.spread(places, known.value)
+            draws = groups.spread(places, known.standard_error) ** 2
+            rest_cells = np.maximum(cells - own_cells, rest.rows)
+            yield Around(value, self._whole.noise, draws, rest, rest_cells)
 
     def _asked(self, item: Item, question: Question, codes: Sequence[NDArray[np.int64]]) -> Asked:
         """Return what is added up along an axis of the grid."""
@@ -317,63 +383,35 @@ class TableAnswers(Answerer):
                     sums = each.added(sums, axis)
                 yield Margin(some, sums)
 
-    def _at_most(
-        self,
-        question: Question,
-        codes: Sequence[NDArray[np.int64]],
-        axes: Sequence[Item],
-        margins: Sequence[Margin],
-        chance: float,
-    ) -> NDArray[np.float64]:
-        """Return what each group holds at most: no more than whole tables say of all that it is part of."""
-        sets = [margin.axes for margin in margins]
-        largest = [each for each in sets if not any(set(each) < set(other) for other in sets)]
-        groups = dict(zip((item.place for item in question.items), codes, strict=True))
-        lengths = [len(groups.get(item.place, (0,))) for item in axes]
-        most = np.full(lengths, np.inf)
-        for some in largest:
-            places = [axes[axis].place for axis in some]
-            along = self._along(question, codes, places)
-            found = self._whole.answers(along, chance=chance / len(largest))
-            if found is not None:
-                shape = [lengths[axis] if axis in some else 1 for axis in range(len(axes))]
-                most = np.minimum(most, np.maximum(found.high, 0.0).reshape(shape))
-        return most.ravel()
-
-    def _alone(self, part: _Part, question: Question) -> tuple[Answers, str]:
+    def _alone(self, part: _Part, question: Question) -> GroupsAnswered:
         """Return answers from one table by itself."""
-        places = [self._place_in(part, item) for item in question.items]
-        within = question.selection.within(part.domain, [item.place for item in part.items])
-        asked = Question(
-            within,
-            [Item(place) for place in places],
-            chance=question.chance,
-            together=question.together,
-            corrected=question.corrected,
-            top=question.top,
-        )
-        if not places:
-            alone = part.answers.total(within, chance=question.chance, corrected=question.corrected)
-            return alone.answers, f"from the table of {part.marginal.label}: {alone.note}"
-        found = part.answers.groups(asked)
-        return found.answers, f"from the table of {part.marginal.label}: {found.note}"
+        label = part.marginal.label
+        if question.items:
+            found = part.answers.groups(self._within(part, question))
+        else:
+            within = question.selection.within(part.domain, [item.place for item in part.items])
+            alone = part.answers.total(
+                within, chance=question.chance, corrected=question.corrected, assume=question.assume
+            )
+            nothing = np.zeros((1, 0), dtype=np.int64)
+            found = GroupsAnswered(nothing, alone.answers, alone.note, 1, alone.assumes)
+        above = np.maximum(found.answers.value, 0.0) if question.nonnegative else None
+        note = f"from the table of {label}: {found.note}"
+        return replace(found, note=note, source=label, nonnegative=above)
 
     def _many(self, question: Question) -> GroupsAnswered:
         """Return the groups that have rows, where there are too many to list."""
         axes = [*question.items, *(Item(place) for place in question.selection.attributes)]
-        for part in self._sparse(axes):
-            places = [Item(self._place_in(part, item)) for item in question.items]
-            within = question.selection.within(part.domain, [item.place for item in part.items])
-            asked = Question(
-                within,
-                places,
-                chance=question.chance,
-                together=question.together,
-                corrected=question.corrected,
-                top=question.top,
-            )
-            return part.answers.groups(asked)
-        raise self._refused(axes)
+        part = next(self._sparse(axes), None)
+        if part is None:
+            raise self._refused(axes)
+        return self._alone(part, question)
+
+    def _within(self, part: _Part, question: Question) -> Question:
+        """Return the question as one about a table by itself."""
+        places = [Item(self._place_in(part, item)) for item in question.items]
+        within = question.selection.within(part.domain, [item.place for item in part.items])
+        return replace(question, selection=within, items=places)
 
     def _place_in(self, part: _Part, item: Item) -> int:
         if item not in part.items:
@@ -384,10 +422,10 @@ class TableAnswers(Answerer):
         return part.items.index(item)
 
     def _sparse(self, axes: Sequence[Item]) -> Iterator[_Part]:
-        """Yield the tables that have all these items, the one with the least noise first."""
+        """Yield the tables that have all these items: unbiased ones first, then by noise."""
         parts = [self._part(number) for number in range(len(self._space.marginals))]
         has = [part for part in parts if all(part.column(self._domain, item) is not None for item in axes)]
-        yield from sorted(has, key=lambda part: part.noise)
+        yield from sorted(has, key=lambda part: (part.law.biased, part.noise))
 
     def _part(self, number: int) -> _Part:
         if number not in self._parts:

@@ -173,6 +173,11 @@ class WholeTables:
             *(float(each.reach(one, chance)[1][0]) / each.variance**0.5 for each in alone if each.variance),
         )
 
+    @cached_property
+    def noise(self) -> FittedNoise:
+        """The noise of a fitted answer with a variance of 1."""
+        return FittedNoise(self)
+
     def raw(self, places: Sequence[int], selection: Selection) -> float:
         """Return the smallest standard deviation with which one table by itself answers a condition."""
         found = []
@@ -183,6 +188,20 @@ class WholeTables:
                 outside = prod(size for place, size in enumerate(self._domain.shape) if place not in own)
                 found.append((cells / outside * noise(table.law).variance) ** 0.5)
         return min(found)
+
+
+class FittedNoise:
+    """Noise of fitted answers, by their variance: what `bounds` asks of noise."""
+
+    variance = 1.0
+
+    def __init__(self, tables: WholeTables) -> None:
+        self._tables = tables
+
+    def reach(self, variances: Array, chance: float) -> tuple[Array, Array]:
+        """Return how far answers with these variances fall below, and rise above, the truth."""
+        reach = np.sqrt(variances) * self._tables.reach(chance)
+        return reach, reach
 
 
 def allowed_codes(selection: Selection, place: int) -> NDArray[np.bool_] | None:
