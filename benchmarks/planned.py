@@ -23,7 +23,8 @@ from hushtable.methods.settings import Method
 from hushtable.noise import KeyStream, two_sided_geometric
 from hushtable.planning.plan import Plan
 from hushtable.planning.sketches import SketchErrors
-from hushtable.structures.marginals import CubeSpace, cube_space
+from hushtable.structures.marginals import cube_space
+from hushtable.structures.table_space import TableSpace
 from hushtable.summaries.cubes import draw_marginals
 from hushtable.summaries.summarize import draw_summary
 from hushtable.summaries.summary import Summary
@@ -135,7 +136,7 @@ def _mean(errors: Sequence[float] | Array) -> float:
     return float(np.exp(np.log(errors).mean()))
 
 
-def _marginal_errors(table: _Cube, plan: Plan, cube: CubeSpace, methods: list[Method]) -> Array:
+def _marginal_errors(table: _Cube, plan: Plan, cube: TableSpace, methods: list[Method]) -> Array:
     """Draw a cube and the full table; return the mean errors of a cell of each marginal by both."""
     sparse = SparseTable(shape=table.shape, codes=table.codes, counts=table.counts)
     entropy, spent = KeyStream(), plan.epsilon - plan.total_epsilon

@@ -42,7 +42,8 @@ ZIPF = zipf(3000, 4000)
 
 def planned(profile: ht.Profile = UNIFORM, *sizes: int, **settings: Any) -> Plan:
     chosen: dict[str, Any] = {"epsilon": 1, "size": 2100, "profile": profile}
-    return ht.plan(domain(*sizes or SHAPE), **chosen | settings)
+    plan: Plan = ht.plan(domain(*sizes or SHAPE), **chosen | settings)
+    return plan
 
 
 @pytest.mark.parametrize("profile", [UNIFORM, ZIPF], ids=["uniform", "zipf"])

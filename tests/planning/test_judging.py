@@ -19,7 +19,8 @@ DOMAIN = ht.Domain.from_dict({"attribute": [{"name": "home", "integers": {"low":
 def paper(**settings: object) -> Plan:
     expected: dict[str, object] = {"expect_cells": 100_000, "expect_mean": 100, "expect_sd": 20}
     chosen = {"epsilon": "0.1", "size": 100_000} | expected | settings
-    return ht.plan(DOMAIN, **chosen)  # type: ignore[arg-type]
+    plan: Plan = ht.plan(DOMAIN, **chosen)  # type: ignore[arg-type]
+    return plan
 
 
 def test_the_recommended_method_is_judged_as_the_plan_is() -> None:

@@ -32,7 +32,8 @@ def paper(epsilon: Any = "0.1", size: int = 100_000, **settings: Any) -> Plan:
     expected = {"expect_cells": 100_000, "expect_mean": 100, "expect_sd": 20}
     if {"profile", "like"} & set(settings):
         expected = {}
-    return ht.plan(**{"domain": cells(), "epsilon": epsilon, "size": size} | expected | settings)
+    plan: Plan = ht.plan(**{"domain": cells(), "epsilon": epsilon, "size": size} | expected | settings)
+    return plan
 
 
 def test_the_paper_data_are_worth_a_filter() -> None:

@@ -23,7 +23,8 @@ def domain(attributes: int = 2, **bins: Any) -> ht.Domain:
 
 def small(declared: ht.Domain | None = None, **settings: Any) -> Plan:
     chosen: dict[str, Any] = {"epsilon": 1, "size": 1000, "profile": SMALL} | settings
-    return ht.plan(domain() if declared is None else declared, **chosen)
+    plan: Plan = ht.plan(domain() if declared is None else declared, **chosen)
+    return plan
 
 
 def test_a_plan_lists_coarser_levels_from_many_cells_to_few() -> None:

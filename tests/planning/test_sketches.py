@@ -26,7 +26,8 @@ CELLS = 20_000
 def planned(profile: ht.Profile = ZIPF, cells: int = CELLS, **settings: Any) -> Plan:
     domain = ht.Domain.from_dict({"attribute": [{"name": "a", "integers": {"low": 0, "high": cells - 1}}]})
     chosen: dict[str, Any] = {"epsilon": 1, "size": 500, "profile": profile}
-    return ht.plan(domain, **chosen | settings)
+    plan: Plan = ht.plan(domain, **chosen | settings)
+    return plan
 
 
 @pytest.mark.parametrize("profile", [UNIFORM, ZIPF, FEW], ids=["uniform", "zipf", "few"])

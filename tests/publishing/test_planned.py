@@ -39,7 +39,8 @@ def rows() -> pa.Table:
 @cache  # a plan is a value, and the same settings give the same one
 def planned(**settings: Any) -> Plan:
     chosen: dict[str, Any] = {"epsilon": "1/2", "size": 500, "profile": PROFILE}
-    return ht.plan(DOMAIN, **chosen | settings)
+    plan: Plan = ht.plan(DOMAIN, **chosen | settings)
+    return plan
 
 
 def publish(tmp_path: Path, data: Any = None, **settings: Any) -> ht.Release:
@@ -51,13 +52,14 @@ def plan_again(terms: Terms) -> Plan:
     """Return the plan that the footer's own words lead to."""
     assert terms.plan is not None
     assumed = terms.plan
-    return ht.plan(
+    plan: Plan = ht.plan(
         terms.domain,
         epsilon=terms.epsilon,
         size=assumed.size,
         total_share=terms.total_epsilon / terms.epsilon,
         profile=ht.Profile(counts=assumed.counts, cells=assumed.cells, words=assumed.assumed),
     )
+    return plan
 
 
 @pytest.mark.parametrize(
@@ -339,7 +341,8 @@ def places() -> pa.Table:
 
 def for_places(profile: ht.Profile = PROFILE, **settings: Any) -> Plan:
     chosen: dict[str, Any] = {"epsilon": "1/2", "size": 500, "profile": profile}
-    return ht.plan(PLACES, **chosen | settings)
+    plan: Plan = ht.plan(PLACES, **chosen | settings)
+    return plan
 
 
 def test_a_plan_judges_data_cubes_and_leaves_their_settings_to_public_facts(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from hushtable.summaries.draws import drawn_keys
 from hushtable.summaries.summarize import draw_summary
 from hushtable.table.adding import marginals, sketched
 from tests.harness.statistics import tries
+from tests.table.several import tables_over
 
 DOMAIN = ht.Domain(
     attributes=(
@@ -154,7 +155,11 @@ def test_no_unit_changes_a_table_or_what_is_made_of_it_by_more_than_it_says(
     structure = CountSketch(width=2, depth=2)
     sketch = SketchSpace(structure, DOMAIN.space, drawn_keys(structure, KeyStream()))
     pairs = [(with_, without), (sketched(with_, sketch), sketched(without, sketch))]
-    pairs += zip(marginals(with_, sets), marginals(without, sets), strict=True)
+    pairs += zip(
+        marginals(with_, tables_over(with_.shape, sets)),
+        marginals(without, tables_over(without.shape, sets)),
+        strict=True,
+    )
     for one, other in pairs:
         known, change = one.sensitivity, np.abs(dense(one) - dense(other)).ravel()
         assert known is not None
@@ -167,4 +172,7 @@ def test_no_unit_changes_a_table_or_what_is_made_of_it_by_more_than_it_says(
 def test_of_a_table_made_by_hand_nothing_is_known_of_its_sums_either() -> None:
     table = ht.SparseTable(shape=(3, 2), codes=[[1, 1]], counts=[5])
 
-    assert [each.sensitivity for each in marginals(table, [[0], [1]])] == [None, None]
+    assert [each.sensitivity for each in marginals(table, tables_over(table.shape, [[0], [1]]))] == [
+        None,
+        None,
+    ]

@@ -112,7 +112,7 @@ def test_a_marginal_is_drawn_as_it_would_be_alone(method: Method) -> None:
     found = drawn(structure, table, methods, replay(852), epsilon=Fraction(3), sensitivity=2)
 
     entropy, cube = replay(852), cube_space(structure, domain_of(6, 5, 30))
-    parts = marginals(table, [each.places for each in cube.marginals])
+    parts = marginals(table, cube)
     for summary, part, own, epsilon in zip(
         found, parts, methods, (Fraction(1, 2), Fraction(1), Fraction(3, 2)), strict=True
     ):

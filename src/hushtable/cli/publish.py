@@ -236,8 +236,8 @@ def publish(
         noised, entire = found.structure, found.whole
         total_share = found.total_share if total_share is None else total_share  # type: ignore[assignment]
     else:
-        name = "marginals" if marginals else "cells" if auto or structure is None else structure
-        noised = structure_of(name, **settings)
+        chosen_structure = "marginals" if marginals else "cells" if auto or structure is None else structure
+        noised = structure_of(chosen_structure, **settings)
     name = summary or ("auto" if auto else noised.default_method)
     sized = takes_size(name, cutoff=cutoff, threshold=threshold)
     sketch = noised.rows_published is not None

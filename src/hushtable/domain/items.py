@@ -54,7 +54,8 @@ def items_in(text: str) -> list[NamedItem]:
     >>> items_in('"15 minutes"(time):ranges')
     [NamedItem(name='time', level='15 minutes', ranges=True)]
     """
-    found, start = [], 0
+    found: list[NamedItem] = []
+    start = 0
     while start < len(text) or not found:
         match = _ITEM.match(text, start)
         if match is None or match.end() == start or not _plain(match["first"]):

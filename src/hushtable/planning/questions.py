@@ -31,7 +31,7 @@ from hushtable.laws.geometric import Geometric
 from hushtable.laws.law import NoiseLaw
 from hushtable.laws.rationals import as_positive
 from hushtable.planning.wording import aligned, number, paragraph, percent
-from hushtable.structures.lattice import Depths, LevelChain, TableLattice, components
+from hushtable.structures.lattice import MOST_FITTED, Depths, LevelChain, TableLattice, components
 from hushtable.structures.tables import Tables
 
 _STEPS = 1000  # shares are whole numbers of this many parts
@@ -105,7 +105,7 @@ class QuestionPlan:
 
     def is_whole(self, items: tuple[Item, ...]) -> bool:
         """Return whether a table is published whole."""
-        return _cells(self.domain, items) <= self.whole
+        return _is_whole(self.domain, items, self.size)
 
     @property
     def any_whole(self) -> bool:
@@ -212,7 +212,7 @@ def planned_for(
     candidates = [question.items for question in questions]
     # What a table with a cutoff hides is estimated from whole tables of its attributes.
     for items in list(candidates):
-        if _cells(domain, items) > _WHOLE * size:
+        if not _is_whole(domain, items, size):
             candidates += [(item,) for item in items if len(items) > 1]
     weights = [float(question.weight) for question in questions]
     extra = _extra(domain, questions, candidates, size)
@@ -232,12 +232,12 @@ def _extra(
 ) -> list[tuple[Item, ...]]:
     """Return candidates that nobody asked about, which complete others."""
     asked = {question.items for question in questions}
-    known = {each for items in asked if _cells(domain, items) <= _WHOLE * size for each in _within(items)}
-    return [items for items in dict.fromkeys(candidates) if items not in asked and items not in known]
-
-
-def _within(items: tuple[Item, ...]) -> Iterable[tuple[Item, ...]]:
-    return (some for length in range(len(items) + 1) for some in combinations(items, length))
+    whole = [items for items in asked if _is_whole(domain, items, size)]
+    return [
+        items
+        for items in dict.fromkeys(candidates)
+        if items not in asked and not any(_knows(each, items) for each in whole)
+    ]
 
 
 def planned_by_default(domain: Domain, *, size: int, budget: Budget) -> QuestionPlan | None:
@@ -247,7 +247,7 @@ def planned_by_default(domain: Domain, *, size: int, budget: Budget) -> Question
     of so many attributes that each table would get next to nothing.
     """
     attributes, everything = len(domain.names), tuple(Item(place) for place in range(len(domain.names)))
-    singles = [
+    singles: list[tuple[Item, ...]] = [
         (Item(place, level),)
         for place, attribute in enumerate(domain.attributes)
         for level in range(len(attribute.levels), -1, -1)
@@ -258,7 +258,7 @@ def planned_by_default(domain: Domain, *, size: int, budget: Budget) -> Question
     if len(tables) > _MOST_TABLES:
         return None
     tables = [each for each in dict.fromkeys(tables) if each != everything]
-    if _cells(domain, everything) <= _WHOLE * size:
+    if _is_whole(domain, everything, size):
         tables.append(everything)
         found, shares = _shared(domain, tables, [1.0] * len(tables), tables, size=size, budget=budget)
     elif not tables:
@@ -281,6 +281,11 @@ def _pairs(domain: Domain, size: int) -> Iterable[tuple[Item, ...]]:
             if _cells(domain, pair) <= _WHOLE * size:
                 yield pair
         yield (Item(one), Item(two))
+
+
+def _is_whole(domain: Domain, items: tuple[Item, ...], size: int) -> bool:
+    """Return whether a table is published whole, and has few enough attributes to be fitted."""
+    return len(items) <= MOST_FITTED and _cells(domain, items) <= _WHOLE * size
 
 
 def _cells(domain: Domain, items: Sequence[Item]) -> int:
@@ -336,13 +341,13 @@ def _shared(
     No question is to have a larger error than from a table of all cells with all of epsilon, as far as that
     can be: those that would count more, until they have not.
     """
-    tables, most = list(candidates), _WHOLE * size
+    tables = list(candidates)
     of_cells = budget.variance(1.0)
     sizes = np.array([float(_cells(domain, items)) for items in questions])
     allowed = np.where(sizes == domain.cells_total, _AT_MOST_OF_CELLS, _AT_MOST)
     allowed = allowed * of_cells * (float(domain.cells_total) / sizes)
     while True:
-        whole = [items for items in tables if _cells(domain, items) <= most]
+        whole = [items for items in tables if _is_whole(domain, items, size)]
         sparse = [items for items in tables if items not in whole]
         made = _Lattice(domain, whole)
         depths = [made.depths(items) for items in questions]
@@ -359,33 +364,24 @@ def _shared(
             tried = np.where(worse, tried * np.maximum(np.sqrt(times), 1.05), tried)
         everyone = [*whole, *sparse]
         kept = [items for items, share in zip(everyone, shares, strict=True) if share >= _WORTH]
-        answered = {each for items in kept for each in _coarser_of(items)}
-        if len(kept) == len(tables) or not answered.issuperset(
-            each for each in questions if _cells(domain, each) <= most
-        ):
+        answered = all(
+            any(_knows(items, each) for items in kept) for each in questions if _is_whole(domain, each, size)
+        )
+        if len(kept) == len(tables) or not answered:
             break
         tables = kept
-    if whole and worse.any() and domain.cells_total <= most:
-        return (tuple(Item(place) for place in range(len(domain.names))),), (1,)
+    everything = tuple(Item(place) for place in range(len(domain.names)))
+    if whole and worse.any() and _is_whole(domain, everything, size):
+        return (everything,), (1,)
     parts = [max(1, round(float(share) * _STEPS)) for share in shares]
     order = sorted(range(len(everyone)), key=lambda each: (len(everyone[each]), everyone[each]))
     return tuple(everyone[each] for each in order), tuple(parts[each] for each in order)
 
 
-def _coarser_of(items: tuple[Item, ...]) -> Iterable[tuple[Item, ...]]:
-    """Yield what a whole table knows: some of its items, at their levels or at coarser ones."""
-    for some in _within(items):
-        yield from _coarser(some)
-
-
-def _coarser(items: tuple[Item, ...]) -> Iterable[tuple[Item, ...]]:
-    if not items:
-        yield ()
-        return
-    first, *rest = items
-    for level in range(first.level, first.level + 8):
-        for others in _coarser(tuple(rest)):
-            yield (Item(first.place, level), *others)
+def _knows(table: tuple[Item, ...], question: tuple[Item, ...]) -> bool:
+    """Return whether a whole table has all items of a question, at their levels or at finer ones."""
+    levels = dict(table)
+    return all(place in levels and levels[place] <= level for place, level in question)
 
 
 class _Model:

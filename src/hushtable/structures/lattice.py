@@ -33,6 +33,7 @@ from numpy.typing import NDArray
 Array: TypeAlias = NDArray[np.float64]
 Depths: TypeAlias = tuple[tuple[int, int], ...]  # attributes, ascending, each with its depth, from 1 on
 Parents: TypeAlias = NDArray[np.intp]
+MOST_FITTED = 12  # attributes of a table: it has 2^k components
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,7 +171,7 @@ class TableLattice:
             for component, array in self._analysed(tuple(first), chain.centered(values, axis, each)):
                 yield (*component, (place, each)), array
             values = chain.added(values, axis, each)
-        yield from self._analysed(tuple(first), values.take(0, axis=axis))
+        yield from self._analysed(tuple(first), np.asarray(values.take(0, axis=axis)))
 
     def spread(self, table: Depths, asked: Sequence[Asked]) -> Array:
         """Return the variances of answers from a fitted table, with an axis for each attribute of it.

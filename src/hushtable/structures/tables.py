@@ -49,8 +49,9 @@ class Tables(Structure):
             raise BadChoice(f"{len(tables):,} tables are named", f"{hint} Up to {MOST_TABLES:,} are allowed.")
         object.__setattr__(self, "tables", tuple(map(_text, tables)))
         exact = None
+        given: object = shares
         if shares is not None:
-            if isinstance(shares, str) or not isinstance(shares, Sequence) or len(shares) != len(tables):
+            if isinstance(given, str) or not isinstance(given, Sequence) or len(given) != len(tables):
                 fact = f"shares={shown(shares)} are not one for each of {len(tables)} tables"
                 raise BadChoice(fact, f"Give {len(tables)}.")
             hint = "Shares say how epsilon is divided: 2 for twice as much as 1."
@@ -88,10 +89,9 @@ class Tables(Structure):
             if items in wanted:
                 raise BadChoice(f"the table {shown(text)} is named twice", "Name it once.")
             wanted[items] = share
-        items = sorted({item for each in wanted for item in each})
-        # From coarse to fine, as one reads them.
-        items.sort(key=lambda item: (item.place, -item.level))
-        return table_space(self, domain, wanted, items=items, column="table")
+        used = {item for each in wanted for item in each}
+        columns = sorted(used, key=lambda item: (item.place, -item.level))  # coarse before fine, as one reads
+        return table_space(self, domain, wanted, items=columns, column="table")
 
     def over_codes(self, shape: Sequence[int], *, keys: Sequence[str] = ()) -> NoReturn:
         """Refuse attributes without names."""

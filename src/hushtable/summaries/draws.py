@@ -185,7 +185,7 @@ class DrawMarginals:
         """Marginals are checked one by one, as tables of cells."""
 
     def __call__(
-        self, counted: CellCounts, nodes: NodeSpace, methods: Sequence[Method], bought: Bought
+        self, counted: CellCounts, nodes: Any, methods: Sequence[Method], bought: Bought
     ) -> list[Summary]:
         """Draw them all; together they cost what their parts add up to (basic composition)."""
         alone = bought.noise | {"sensitivity": bought.sensitivity / nodes.per_cell}

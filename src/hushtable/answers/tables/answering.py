@@ -158,8 +158,8 @@ class TableAnswers(Answerer):
         """Estimate the sum for each group."""
         if not question.selection.cells:
             nothing = np.zeros(1 if not question.items else 0)
-            codes = np.zeros((len(nothing), len(question.items)), dtype=np.int64)
-            return GroupsAnswered(codes, Answers(*[nothing] * 4), "no cell meets the condition", len(nothing))
+            none = np.zeros((len(nothing), len(question.items)), dtype=np.int64)
+            return GroupsAnswered(none, Answers(*[nothing] * 4), "no cell meets the condition", len(nothing))
         if self._groups_at_most(question) > MOST_GROUPS:
             return self._many(question)
         codes = self._codes(question)
@@ -234,11 +234,12 @@ class TableAnswers(Answerer):
     ) -> list[Along]:
         """Return what a question adds up along each attribute, or along some of them."""
         selection = question.selection
-        groups = {place: (level, each) for (place, level), each in zip(question.items, codes, strict=True)}
+        levels = dict(question.items)
+        groups = dict(zip(question.places, codes, strict=True))
         wanted = sorted({*groups, *selection.attributes}) if places is None else places
         nothing = np.zeros(0, dtype=np.int64)
         return [
-            Along(place, *groups.get(place, (None, nothing)), allowed_codes(selection, place))
+            Along(place, levels.get(place), groups.get(place, nothing), allowed_codes(selection, place))
             for place in wanted
         ]
 
@@ -296,7 +297,7 @@ class TableAnswers(Answerer):
             index = index * len(each) + np.searchsorted(each, found)
         number = prod(len(each) for each in codes)
         index = np.broadcast_to(index, value.ravel()[kept].shape)
-        sums = np.bincount(index, weights=value.ravel()[kept], minlength=number)
+        sums = np.bincount(index, weights=value.ravel()[kept], minlength=number).astype(np.float64)
         cells = np.bincount(index, minlength=number) / max(len(value.ravel()[kept]), 1)
         deviation = np.sqrt(cells) * self._whole.raw(places, selection)
         reach = deviation * self._whole.reach(chance)

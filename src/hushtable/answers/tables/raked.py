@@ -62,7 +62,7 @@ def raked(shown: Array, margins: Sequence[Margin]) -> Array:
 def _missing(shown: Array, margin: Margin) -> Array:
     """Return what a margin says beyond the rows, nothing where these say more."""
     others = tuple(axis for axis in range(shown.ndim) if axis not in margin.axes)
-    return np.maximum(margin.sums - shown.sum(axis=others), 0.0)
+    return np.asarray(np.maximum(margin.sums - shown.sum(axis=others), 0.0))
 
 
 def _along(values: Array, axes: Sequence[int], dimensions: int) -> Array:
@@ -78,7 +78,8 @@ def on_grid(codes: Sequence[NDArray[np.integer]], weights: Array, shape: Sequenc
     place = np.zeros(len(weights), dtype=np.intp)
     for column, size in zip(codes, shape, strict=True):
         place = place * size + column
-    return np.bincount(place, weights=weights, minlength=prod(shape)).reshape(shape)
+    sums: Array = np.bincount(place, weights=weights, minlength=prod(shape)).astype(np.float64)
+    return sums.reshape(shape)
 
 
 def sets_of_axes(number: int, most: int = 3) -> list[tuple[int, ...]]:

@@ -23,9 +23,16 @@ from hushtable.conditions.selection import Selection
 from hushtable.domain.domain import Domain
 from hushtable.domain.items import Item, parents_between
 from hushtable.laws.law import NoiseLaw
-from hushtable.structures.lattice import Array, Asked, Depths, FittedTables, LevelChain, TableLattice
+from hushtable.structures.lattice import (
+    MOST_FITTED,
+    Array,
+    Asked,
+    Depths,
+    FittedTables,
+    LevelChain,
+    TableLattice,
+)
 
-_MOST_ATTRIBUTES = 12  # of a table that is fitted: it has 2^k components
 MOST_CODES = 1 << 24  # of an attribute in a condition that is looked at code by code
 _MOST_WEIGHTS = 1 << 24  # numbers that say what is added up along one attribute
 
@@ -56,7 +63,7 @@ class WholeTables:
 
     def __init__(self, domain: Domain, tables: Sequence[WholeTable]) -> None:
         self._domain = domain
-        self._tables = [each for each in tables if len(each.items) <= _MOST_ATTRIBUTES]
+        self._tables = [each for each in tables if len(each.items) <= MOST_FITTED]
         used: dict[int, set[int]] = {}
         for table in self._tables:
             for place, level in table.items:
@@ -169,8 +176,8 @@ class WholeTables:
         alone = [noise(each.law) for each in self._tables]
         one = np.ones(1)
         return max(
-            normal_reach(chance),
-            *(float(each.reach(one, chance)[1][0]) / each.variance**0.5 for each in alone if each.variance),
+            float(normal_reach(chance)),
+            *(float(each.reach(one, chance)[1][0] / each.variance**0.5) for each in alone if each.variance),
         )
 
     @cached_property
@@ -187,7 +194,7 @@ class WholeTables:
                 cells = selection.cells
                 outside = prod(size for place, size in enumerate(self._domain.shape) if place not in own)
                 found.append((cells / outside * noise(table.law).variance) ** 0.5)
-        return min(found)
+        return float(min(found))
 
 
 class FittedNoise:
