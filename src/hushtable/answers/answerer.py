@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,8 +48,6 @@ class Answerer(Protocol):
 
     An interval rests on an assumption only if that is asked for, and the answer then says so.
     """
-
-    levelled: ClassVar[bool] = False  # whether it answers for groups at coarser levels
 
     def total(
         self,

@@ -20,7 +20,6 @@ from hushtable.answers.answerer import Answered, Answerer, GroupsAnswered
 from hushtable.answers.answerers import answerer_of
 from hushtable.answers.estimation.estimate import Estimate, column_names
 from hushtable.answers.estimation.law import Assumption
-from hushtable.answers.levelled import grouped_by_level
 from hushtable.answers.noise_share import NoiseShare, noise_share
 from hushtable.answers.question import Question
 from hushtable.answers.sketched.rows import Combine
@@ -166,11 +165,10 @@ class Release(ReleaseFile):
             nonnegative=nonnegative,
         )
         answerer = self._combining(combine)
-        if nonnegative and not answerer.levelled:
+        if nonnegative and not self.terms.parts:
             fact = "this release is of one table, and nothing says how to raise what is below 0 in it"
             raise BadQuery(fact, "Leave `nonnegative` out, or publish several tables.")
-        coarse = any(item.level for item in items) and not answerer.levelled
-        found = grouped_by_level(answerer, question) if coarse else answerer.groups(question)
+        found = answerer.groups(question)
         if top is not None:
             found = found.taken(np.argsort(-found.answers.value, kind="stable")[:top])
         return self._table_of(found, items, confidence)

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.conditions.formulas import FALSE, TRUE, Formula, all_of, factors
+from hushtable.conditions.formulas import FALSE, TRUE, Formula, factors
 from hushtable.conditions.grids import Grid
 from hushtable.conditions.ranges import Runs, run
 from hushtable.domain.domain import Domain
@@ -32,7 +32,6 @@ class Selection:
 
     def __init__(self, domain: Domain, formula: Formula) -> None:
         self.domain = domain
-        self._formula: Formula | None = formula
         self._grids = [Grid(factor, domain.shape) for factor in factors(formula)]
 
     def within(self, domain: Domain, places: Sequence[int]) -> Selection:
@@ -41,17 +40,11 @@ class Selection:
         All that matter must be among them.
         """
         moved = Selection(domain, TRUE if self._any else FALSE)
-        moved._formula = None  # its places are those of the domain it came from
         if self._any:
             moved._grids = [
                 grid.moved({place: number for number, place in enumerate(places)}) for grid in self._grids
             ]
         return moved
-
-    def narrowed(self, formula: Formula) -> Selection:
-        """Return the cells of this selection for which another formula holds too."""
-        assert self._formula is not None
-        return Selection(self.domain, all_of([self._formula, formula], self.domain))
 
     def __repr__(self) -> str:
         return f"Selection(attributes={self.attributes}, cells={self.cells})"

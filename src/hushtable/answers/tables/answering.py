@@ -106,8 +106,6 @@ class _Part:
 class TableAnswers(Answerer):
     """The rows of several tables, ready to answer."""
 
-    levelled = True
-
     def __init__(self, release: Opened, space: TableSpace) -> None:
         self._space, self._release = space, release
         self._domain, self._rows = space.domain, space.rows(release.codes)

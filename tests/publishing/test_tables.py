@@ -1,0 +1,234 @@
+"""Releases of several tables: what is published for questions and by default, and that its intervals hold."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import hushtable as ht
+from hushtable.domain.items import Item
+from hushtable.structures.table_space import TableSpace
+from hushtable.table.adding import marginals
+
+DOMAIN = ht.Domain.from_dict(
+    {
+        "title": "Visits",
+        "attribute": [
+            {
+                "name": "town",
+                "categories": {
+                    "values": [f"{county}{number}" for county in "ab" for number in range(4)],
+                    "levels": {"county": 1},
+                },
+            },
+            {
+                "name": "day",
+                "times": {
+                    "start": "2024-01-01",
+                    "stop": "2024-04-01",
+                    "every": "1 day",
+                    "levels": ["1 month"],
+                },
+            },
+            {"name": "job", "integers": {"low": "0", "high": "29"}},
+        ],
+    }
+)
+ASK = ["town", "month(day),job", "county(town),day"]
+
+
+def rows(number: int = 60_000, seed: int = 1) -> pa.Table:
+    """Skewed, and jobs go with towns."""
+    random = np.random.default_rng(seed)
+    towns = np.minimum(random.geometric(0.4, number) - 1, 7)
+    jobs = np.minimum(random.geometric(0.2, number) - 1 + towns, 29)
+    names = np.array([f"{county}{each}" for county in "ab" for each in range(4)])
+    days = np.datetime64("2024-01-01") + random.integers(0, 91, number)
+    return pa.table({"town": names[towns], "day": days, "job": jobs})
+
+
+def publish(folder: Path, data: pa.Table | None = None, **settings: Any) -> ht.Release:
+    chosen: dict[str, Any] = {"domain": DOMAIN, "epsilon": 1, "size": 300, "overwrite": True}
+    chosen["output"] = folder / "out.parquet"
+    return ht.publish(rows() if data is None else data, **chosen | settings)
+
+
+def space_of(release: ht.Release) -> TableSpace:
+    nodes: Any = release.terms.nodes
+    return nodes
+
+
+def items_of(release: ht.Release) -> list[tuple[Item, ...]]:
+    space = space_of(release)
+    return [tuple(space.items[place] for place in each.places) for each in space.marginals]
+
+
+def test_questions_choose_the_tables(tmp_path: Path) -> None:
+    release = publish(tmp_path, ask=ASK)
+    assert release.terms.structure == ht.plan(DOMAIN, epsilon=1, size=300, ask=ASK).structure
+    assert (Item(0),) in items_of(release)
+    assert (Item(1, 1), Item(2)) in items_of(release)
+    assert release.noisy_total is None  # whole tables tell it
+    assert release.epsilon == 1
+    assert ht.open(release.path).terms == release.terms
+
+
+def test_the_default_has_singles_pairs_levels_and_cells(tmp_path: Path) -> None:
+    release = publish(tmp_path)
+    assert items_of(release)[-1] == (Item(0), Item(1), Item(2))
+    for question in ("town", "county(town)", "month(day)", "job", "town,job", "month(day),job", "town,day"):
+        assert release.by(question.split(",")).schema.metadata[b"source"] == b"whole tables"
+    assert publish(tmp_path, structure="cells").terms.structure.name == "cells"
+
+
+def test_the_file_opens_everywhere(tmp_path: Path) -> None:
+    release = publish(tmp_path, ask=ASK)
+    path = str(release.path)
+    expected = release.to_arrow().to_pylist()
+    assert pq.read_table(path).to_pylist() == expected
+    assert pl.read_parquet(path).to_dicts() == expected
+    assert duckdb.connect().sql(f"SELECT * FROM '{path}'").to_arrow_table().to_pylist() == expected
+    assert list(expected[0]) == [
+        "table",
+        "county(town)",
+        "town",
+        "month(day)",
+        "day",
+        "job",
+        "count",
+        "weight",
+    ]
+    for row in expected:
+        named = {name for name in list(row)[1:-2] if row[name] is not None}
+        assert named == set(row["table"].split(", "))
+
+
+def test_one_row_changes_one_cell_of_each_table_by_one() -> None:
+    space = ht.Tables("town", "county(town),month(day)", "day,job", shares=[1, 2, 3]).over(DOMAIN)
+    assert space.per_cell == 6
+    base = ht.count(rows(50), domain=DOMAIN)
+    for one in range(3):
+        more = ht.count(pa.concat_tables([rows(50), rows(1, seed=one)]), domain=DOMAIN)
+        for without, with_ in zip(marginals(base, space), marginals(more, space), strict=True):
+            counts = [
+                dict(zip(map(tuple, t.space.unpack(t.keys).tolist()), t.counts.tolist(), strict=True))
+                for t in (without, with_)
+            ]
+            changed = {key: counts[1].get(key, 0) - counts[0].get(key, 0) for key in {*counts[0], *counts[1]}}
+            assert sorted(changed.values())[-1] == 1
+            assert sum(map(abs, changed.values())) == 1
+
+
+QUESTIONS: list[tuple[list[str], str | None]] = [
+    (["town"], None),
+    (["county(town)", "month(day)"], None),
+    (["town", "job"], None),
+    (["job"], "town IN ('a0', 'b3')"),
+    (["month(day)"], "day >= '2024-01-10' AND job < 5"),
+    (["town"], "job = 1 OR town = 'a0'"),
+    (["day", "job"], None),  # by a table with a cutoff, if all are asked for a small size
+    (["town", "day", "job"], "town = 'a1'"),
+    (["month(day)", "town", "job"], None),
+]
+
+
+def truth(data: pa.Table, names: list[str], where: str | None) -> dict[tuple[Any, ...], int]:
+    columns = {
+        "county(town)": "town[:1]",
+        "month(day)": "CAST(date_trunc('month', day) AS DATE)",
+        "day": "CAST(day AS DATE)",
+    }
+    said = ", ".join(f'{columns.get(name, name)} AS "{name}"' for name in names)
+    sql = f"SELECT {said}, count(*) FROM data WHERE {where or 'TRUE'} GROUP BY ALL"
+    return {row[:-1]: row[-1] for row in duckdb.sql(sql).fetchall()}
+
+
+@pytest.mark.parametrize("epsilon", ["1/2", "3"])
+def test_intervals_hold_for_the_groups_that_people_ask_for(epsilon: str, tmp_path: Path) -> None:
+    data = rows()
+    held: dict[str, list[bool]] = {}
+    for _ in range(4):
+        release = publish(tmp_path, data, epsilon=epsilon, size=40)  # so that most tables have a cutoff
+        for names, where in QUESTIONS:
+            found = release.by(names, where=where)
+            known = truth(data, names, where)
+            for row in found.to_pylist():
+                count = known.get(tuple(row[name] for name in names), 0)
+                held.setdefault(str((names, where)), []).append(row["low"] <= count <= row["high"])
+    for question, each in held.items():
+        # At least 95 % in the mean; fewer than 86 % of some groups would come once in 10^4 runs of independent ones.
+        assert np.mean(each) >= (0.93 if len(each) > 200 else 0.8), question
+
+
+def test_estimates_are_right_on_average(tmp_path: Path) -> None:
+    data = rows()
+    known = truth(data, ["town", "job"], None)
+    found = [publish(tmp_path, data, epsilon=2).by(["town", "job"]).to_pylist() for _ in range(30)]
+    errors = np.array(
+        [[row["estimate"] - known.get((row["town"], row["job"]), 0) for row in each] for each in found]
+    )
+    deviation = found[0][0]["standard_error"]
+    # The mean of 240 groups over 30 releases; noise of pairs is shared among groups, so the bound is wide.
+    assert abs(errors.mean()) < 5 * deviation / np.sqrt(30)
+
+
+def test_a_table_that_is_noise_is_called_so(tmp_path: Path) -> None:
+    few = publish(tmp_path, rows(20), epsilon="1/100")
+    assert few.noise.is_noise
+    assert few.noise.warnings[0].startswith("This release is noise")
+    many = publish(tmp_path)
+    assert not many.noise.is_noise
+    assert not any(each.is_noise for each in many.noise.tables if each.whole)
+
+
+def test_sql_adds_up_one_table(tmp_path: Path) -> None:
+    release = publish(tmp_path)
+    (total,) = release.sql("SELECT sum(weight) AS n FROM release").to_pylist()
+    assert abs(total["n"] - 60_000) < 6_000
+    by_town = release.sql("SELECT town, sum(weight) AS n FROM release GROUP BY town").to_pylist()
+    assert abs(sum(row["n"] for row in by_town) - 60_000) < 6_000
+    assert release.sql("SELECT count(*) AS n FROM release_tables").to_pylist() == [{"n": len(release)}]
+    with pytest.raises(ht.BadQuery, match="no table of this release has all the columns"):
+        release.sql('SELECT "county(town)", town, sum(weight) FROM release GROUP BY ALL')
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"ask": ["twon"]}, "Did you mean 'town'"),
+        ({"ask": ["week(day)"]}, "has no level 'week'"),
+        ({"ask": []}, "names no questions"),
+        ({"ask": ["town"], "structure": "cells"}, "structure says it too"),
+        ({"ask": ["town"], "summary": ht.Priority(size=5), "size": None}, "summary says it too"),
+        ({"ask": ["town"], "size": None}, "no size is given"),
+        ({"ask": ["day:ranges"]}, "publish a tree"),
+    ],
+)
+def test_questions_that_do_not_fit_are_refused(settings: dict[str, Any], words: str, tmp_path: Path) -> None:
+    with pytest.raises(ht.HushtableError, match=words):
+        publish(tmp_path, **settings)
+
+
+def test_a_smaller_release_is_made_of_it(tmp_path: Path) -> None:
+    from hushtable.publishing.thinning import thin
+
+    release = publish(tmp_path)
+    smaller = thin(release, size=20, output=tmp_path / "small.parquet")
+    assert len(smaller) < len(release)
+    answer = smaller.total(town="a0")
+    assert answer.low <= answer.value <= answer.high
+
+
+def test_levels_can_be_asked_of_cells_alone(tmp_path: Path) -> None:
+    data = rows()
+    release = publish(tmp_path, data, structure="cells", size=2000)
+    assert release.by("town").num_rows == 8
+    with pytest.raises(ht.BadQuery, match="has no level 'county'"):
+        release.by("county(town)")
