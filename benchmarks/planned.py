@@ -26,6 +26,7 @@ from hushtable.planning.sketches import SketchErrors
 from hushtable.structures.marginals import cube_space
 from hushtable.structures.table_space import TableSpace
 from hushtable.summaries.cubes import draw_marginals
+from hushtable.summaries.draws import TableHere
 from hushtable.summaries.summarize import draw_summary
 from hushtable.summaries.summary import Summary
 from hushtable.table.sparse import SparseTable
@@ -142,7 +143,7 @@ def _marginal_errors(table: _Cube, plan: Plan, cube: TableSpace, methods: list[M
     entropy, spent = KeyStream(), plan.epsilon - plan.total_epsilon
     total = int(table.counts.sum()) + int(two_sided_geometric(plan.total_epsilon, entropy, count=1)[0])
     settings: dict[str, Any] = {"epsilon": spent, "sensitivity": Fraction(1), "entropy": entropy}
-    drawn = draw_marginals(sparse, cube, methods, **settings)
+    drawn = draw_marginals(TableHere(sparse), cube, methods, **settings)
     best = plan.recommended.method
     whole = draw_summary(sparse, best, **settings)
     true = _dense(table.codes, table.counts, table.shape, 0.0)

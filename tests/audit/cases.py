@@ -35,6 +35,7 @@ from hushtable.structures.table_space import TableSpace
 from hushtable.summaries import draws, rooted
 from hushtable.summaries import summarize as door
 from hushtable.summaries.cubes import draw_marginals
+from hushtable.summaries.draws import TableHere
 from tests.audit.drawing import Counts, Guess, guessing, outcome, table_of
 from tests.harness.branching import Branching, Law, law_of
 
@@ -200,7 +201,12 @@ def _by_marginals(case: Case, table: ht.SparseTable, epsilon: int, source: Branc
     cube = _cube(case.structure, case.shape)
     methods = [case.method] * len(cube.marginals)
     drawn = draw_marginals(
-        table, cube, methods, epsilon=Fraction(epsilon), sensitivity=Fraction(case.far), entropy=source
+        TableHere(table),
+        cube,
+        methods,
+        epsilon=Fraction(epsilon),
+        sensitivity=Fraction(case.far),
+        entropy=source,
     )
     return tuple(map(outcome, drawn))
 

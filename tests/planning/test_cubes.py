@@ -17,6 +17,7 @@ from hushtable.planning.cubes import CubePrediction
 from hushtable.planning.plan import Plan
 from hushtable.structures.marginals import cube_space
 from hushtable.summaries.cubes import draw_marginals
+from hushtable.summaries.draws import TableHere
 from hushtable.summaries.summarize import draw_summary
 from hushtable.summaries.summary import Summary
 from hushtable.table.sparse import SparseTable
@@ -75,7 +76,9 @@ def measured(plan: Plan, said: CubePrediction) -> tuple[NDArray[np.float64], ...
         entropy, one = replay(number), Fraction(1)
         total = int(counts.sum()) + int(two_sided_geometric(plan.total_epsilon, entropy, count=1)[0])
         methods = [each.prediction.method for each in said.marginals]
-        drawn = draw_marginals(table, cube, methods, epsilon=spent, sensitivity=one, entropy=entropy)
+        drawn = draw_marginals(
+            TableHere(table), cube, methods, epsilon=spent, sensitivity=one, entropy=entropy
+        )
         recommended = plan.recommended.method
         whole = draw_summary(table, recommended, epsilon=spent, sensitivity=one, entropy=entropy)
         true = dense(codes, counts, SHAPE, 0.0)

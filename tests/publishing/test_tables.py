@@ -15,7 +15,7 @@ import pytest
 import hushtable as ht
 from hushtable.domain.items import Item
 from hushtable.structures.table_space import TableSpace
-from hushtable.table.adding import marginals
+from tests.table.several import added
 
 DOMAIN = ht.Domain.from_dict(
     {
@@ -61,7 +61,8 @@ def publish(folder: Path, data: pa.Table | None = None, **settings: Any) -> ht.R
 
 
 def space_of(release: ht.Release) -> TableSpace:
-    nodes: Any = release.terms.nodes
+    nodes = release.terms.nodes
+    assert isinstance(nodes, TableSpace)
     return nodes
 
 
@@ -121,7 +122,7 @@ def test_one_row_changes_one_cell_of_each_table_by_one() -> None:
     base = ht.count(rows(50), domain=DOMAIN)
     for one in range(3):
         more = ht.count(pa.concat_tables([rows(50), rows(1, seed=one)]), domain=DOMAIN)
-        for without, with_ in zip(marginals(base, space), marginals(more, space), strict=True):
+        for without, with_ in zip(added(base, space), added(more, space), strict=True):
             before, after = by_cell(without), by_cell(with_)
             changed = {key: after.get(key, 0) - before.get(key, 0) for key in {*before, *after}}
             assert sorted(changed.values())[-1] == 1
@@ -149,7 +150,8 @@ def truth(data: pa.Table, names: list[str], where: str | None) -> dict[tuple[Any
     }
     said = ", ".join(f'{columns.get(name, name)} AS "{name}"' for name in names)
     sql = f"SELECT {said}, count(*) FROM data WHERE {where or 'TRUE'} GROUP BY ALL"
-    return {row[:-1]: row[-1] for row in duckdb.sql(sql).fetchall()}
+    found = duckdb.connect().execute(sql).fetchall()
+    return {row[:-1]: row[-1] for row in found}
 
 
 @pytest.mark.parametrize("epsilon", ["1/2", "3"])

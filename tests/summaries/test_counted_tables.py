@@ -20,9 +20,9 @@ from hushtable.noise import KeyStream
 from hushtable.structures.sketch import CountSketch, SketchSpace
 from hushtable.summaries.draws import drawn_keys
 from hushtable.summaries.summarize import draw_summary
-from hushtable.table.adding import marginals, sketched
+from hushtable.table.adding import sketched
 from tests.harness.statistics import tries
-from tests.table.several import tables_over
+from tests.table.several import added, tables_over
 
 DOMAIN = ht.Domain(
     attributes=(
@@ -156,8 +156,8 @@ def test_no_unit_changes_a_table_or_what_is_made_of_it_by_more_than_it_says(
     sketch = SketchSpace(structure, DOMAIN.space, drawn_keys(structure, KeyStream()))
     pairs = [(with_, without), (sketched(with_, sketch), sketched(without, sketch))]
     pairs += zip(
-        marginals(with_, tables_over(with_.shape, sets)),
-        marginals(without, tables_over(without.shape, sets)),
+        added(with_, tables_over(with_.shape, sets)),
+        added(without, tables_over(without.shape, sets)),
         strict=True,
     )
     for one, other in pairs:
@@ -172,7 +172,7 @@ def test_no_unit_changes_a_table_or_what_is_made_of_it_by_more_than_it_says(
 def test_of_a_table_made_by_hand_nothing_is_known_of_its_sums_either() -> None:
     table = ht.SparseTable(shape=(3, 2), codes=[[1, 1]], counts=[5])
 
-    assert [each.sensitivity for each in marginals(table, tables_over(table.shape, [[0], [1]]))] == [
+    assert [each.sensitivity for each in added(table, tables_over(table.shape, [[0], [1]]))] == [
         None,
         None,
     ]

@@ -17,10 +17,12 @@ from hushtable.noise import BitSource
 from hushtable.structures.marginals import cube_space
 from hushtable.summaries import cubes, summarize
 from hushtable.summaries.cubes import draw_marginals
+from hushtable.summaries.draws import TableHere
+from hushtable.summaries.flat import summarize_slices
 from hushtable.summaries.summarize import draw_summary
 from hushtable.summaries.summary import Summary
-from hushtable.table.adding import marginals
 from tests.harness.statistics import ALARM, chernoff, chernoff_follows, fits, follows, law_at, replay, runs
+from tests.table.several import added
 
 SIZE = 1000
 MORE, LESS = Fraction(3, 4), Fraction(5, 4)  # 25 % too much noise, and too little
@@ -53,7 +55,7 @@ def drawn(
 ) -> list[Summary]:
     cube = cube_space(structure, domain_of(*table.shape))
     return draw_marginals(
-        table, cube, methods, epsilon=epsilon, sensitivity=Fraction(sensitivity), entropy=entropy
+        TableHere(table), cube, methods, epsilon=epsilon, sensitivity=Fraction(sensitivity), entropy=entropy
     )
 
 
@@ -112,7 +114,7 @@ def test_a_marginal_is_drawn_as_it_would_be_alone(method: Method) -> None:
     found = drawn(structure, table, methods, replay(852), epsilon=Fraction(3), sensitivity=2)
 
     entropy, cube = replay(852), cube_space(structure, domain_of(6, 5, 30))
-    parts = marginals(table, cube)
+    parts = added(table, cube)
     for summary, part, own, epsilon in zip(
         found, parts, methods, (Fraction(1, 2), Fraction(1), Fraction(3, 2)), strict=True
     ):
@@ -131,14 +133,19 @@ def test_what_is_passed_on_is_what_the_shares_say(monkeypatch: pytest.MonkeyPatc
         seen.append((table.shape, method, settings["epsilon"], settings["sensitivity"]))
         return draw_summary(table, method, **settings)
 
+    def by_slices(slices: Any, space: Any, method: Method, **settings: Any) -> Summary:
+        seen.append((space.shape, method, settings["epsilon"], settings["sensitivity"]))
+        return summarize_slices(slices, space, method, **settings)
+
     monkeypatch.setattr(cubes, "summarize_table", watched)
+    monkeypatch.setattr(cubes, "summarize_slices", by_slices)
     heard: list[float] = []
     structure = ht.Marginals(["b"], ["a"], ["a", "b"], weights=["1/3", "1/6", "1/2"])
     cube = cube_space(structure, domain_of(4, 6))
     table = ht.SparseTable(shape=(4, 6), codes=[[1, 2]], counts=[7])
     methods: list[Method] = [ht.Everything(), ht.Filter(cutoff=1), ht.Priority(size=3)]
     draw_marginals(
-        table,
+        TableHere(table),
         cube,
         methods,
         epsilon=Fraction(1, 7),

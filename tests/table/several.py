@@ -8,6 +8,7 @@ from fractions import Fraction
 import hushtable as ht
 from hushtable.domain.items import Item
 from hushtable.structures.table_space import Marginal, TableSpace, table_space
+from hushtable.table.adding import marginals
 
 
 def tables_over(shape: Sequence[int], sets: Sequence[Sequence[int]]) -> TableSpace:
@@ -22,3 +23,10 @@ def tables_over(shape: Sequence[int], sets: Sequence[Sequence[int]]) -> TableSpa
     made = table_space(structure, domain, {(items[0],): Fraction(1)}, items=items, column="marginal")
     tables = tuple(Marginal(tuple(each), domain.of(each), 1) for each in sets)
     return TableSpace(structure, domain, tables, made.items, made.at, made.column)
+
+
+def added(table: ht.SparseTable, cube: TableSpace) -> list[ht.SparseTable]:
+    """Return all tables of a cube, of one table of cells."""
+    cells = [(table.keys, table.counts)]
+    numbers = range(len(cube.marginals))
+    return marginals(cells, table.space, cube, numbers, sensitivity=table.sensitivity)

@@ -14,9 +14,9 @@ import hushtable as ht
 from hushtable.domain.keys import KeySpace
 from hushtable.structures.sketch import SketchSpace
 from hushtable.table import adding
-from hushtable.table.adding import marginals, sketched
+from hushtable.table.adding import sketched
 from tests.structures.naive import Cell
-from tests.table.several import tables_over
+from tests.table.several import added, tables_over
 
 MOST = 1 << 60
 KEYS = ("000102030405060708090a0b0c0d0e0f", "f0e0d0c0b0a090807060504030201000", "5a" * 16)
@@ -86,7 +86,7 @@ def worlds(draw: st.DrawFn) -> tuple[tuple[int, ...], dict[Cell, int]]:
 def test_marginals_are_the_sums_of_their_cells(world: tuple[tuple[int, ...], dict[Cell, int]]) -> None:
     shape, counts = world
     sets = some_sets(shape)
-    found = list(marginals(table_of(shape, counts), tables_over(shape, sets)))
+    found = list(added(table_of(shape, counts), tables_over(shape, sets)))
 
     assert [each.shape for each in found] == [tuple(shape[place] for place in places) for places in sets]
     assert [listed(each) for each in found] == [slow_marginal(counts, places) for places in sets]
@@ -123,7 +123,7 @@ def test_domains_of_any_size(shape: tuple[int, ...]) -> None:
     sets = [(0,), (last,), (0, last), (0, 1, last), tuple(range(len(shape)))]
     sketch = SketchSpace(ht.CountSketch(width=50, depth=2), table.space, KEYS[:2])
 
-    for places, found in zip(sets, marginals(table, tables_over(table.shape, sets)), strict=True):
+    for places, found in zip(sets, added(table, tables_over(table.shape, sets)), strict=True):
         assert listed(found) == slow_marginal(counts, places)
     assert listed(sketched(table, sketch)) == slow_buckets(counts, sketch)
 
@@ -133,7 +133,7 @@ def test_an_empty_table() -> None:
     table = table_of((3, 4), {})
     sketch = SketchSpace(ht.CountSketch(width=5), table.space, KEYS[:1])
 
-    for found in (*marginals(table, tables_over(table.shape, [(0,), (0, 1)])), sketched(table, sketch)):
+    for found in (*added(table, tables_over(table.shape, [(0,), (0, 1)])), sketched(table, sketch)):
         assert listed(found) == {}
         assert found.counts.dtype == np.int64
 
@@ -141,7 +141,7 @@ def test_an_empty_table() -> None:
 @pytest.mark.usefixtures("_few_cells")
 def test_sums_that_cancel_are_empty_cells() -> None:
     table = table_of((2, 3), {(0, 0): 5, (0, 1): -5, (1, 1): 2, (1, 2): -1})
-    home, work = marginals(table, tables_over(table.shape, [(0,), (1,)]))
+    home, work = added(table, tables_over(table.shape, [(0,), (1,)]))
 
     assert listed(home) == {(1,): 1}
     assert listed(work) == {(0,): 5, (1,): -3, (2,): -1}
@@ -152,7 +152,7 @@ def test_one_marginal_does_not_change_the_next() -> None:
     counts = random_cells((9, 8), 60, 4)
     table = table_of((9, 8), counts)
     before = table.keys.copy(), table.counts.copy()
-    first, *_, last = marginals(table, tables_over(table.shape, [(0,), (1,), (0, 1), (0,)]))
+    first, *_, last = added(table, tables_over(table.shape, [(0,), (1,), (0, 1), (0,)]))
 
     assert listed(first) == listed(last)
     assert np.array_equal(table.keys, before[0])
@@ -177,7 +177,7 @@ def test_one_person_never_changes_more_than_the_sensitivity(
     sets, sketch = some_sets(shape), SketchSpace(ht.CountSketch(width=2, depth=3), KeySpace(shape), KEYS)
     tables = table_of(shape, counts), table_of(shape, more)
 
-    each = [[listed(found) for found in marginals(table, tables_over(table.shape, sets))] for table in tables]
+    each = [[listed(found) for found in added(table, tables_over(table.shape, sets))] for table in tables]
     assert all(moved(before, after) <= 1 for before, after in zip(*each, strict=True))
     buckets = [listed(sketched(table, sketch)) for table in tables]
     assert moved(*buckets) <= sketch.per_cell

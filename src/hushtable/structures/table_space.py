@@ -115,6 +115,11 @@ class TableSpace(NodeSpace):
         edges = np.searchsorted(codes[:, 0], np.arange(len(self.marginals) + 1)).tolist()
         return [slice(start, stop) for start, stop in pairwise(edges)]
 
+    def is_of_cells(self, number: int) -> bool:
+        """Return whether a table is that of all attributes at their own values: the cells themselves."""
+        own = [self.items[place] for place in self.marginals[number].places]
+        return own == [Item(place) for place in range(len(self.domain.shape))]
+
     def cell_codes(self, number: int, codes: Codes) -> Codes:
         """Return the codes in a table of cells of the domain."""
         own = [self.items[place] for place in self.marginals[number].places]

@@ -7,23 +7,45 @@ Cost: that of adding up each marginal, and of its summary.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from typing import Any, Protocol
 
+from hushtable.domain.keys import KeySpace
+from hushtable.domain.measure import Sensitivities
 from hushtable.laws.geometric import Geometric
 from hushtable.laws.law import NoiseLaw
 from hushtable.methods.settings import Method
 from hushtable.noise import BitSource
 from hushtable.structures.table_space import TableSpace
-from hushtable.summaries.flat import summarize_table
+from hushtable.summaries.flat import check_changes, summarize_slices, summarize_table
 from hushtable.summaries.summary import Summary
 from hushtable.table.adding import marginals
 from hushtable.table.progress import Progress, unheard
-from hushtable.table.sparse import SparseTable
+from hushtable.table.slices import Cells, Slices
+
+
+class CountedCells(Protocol):
+    """Counted cells, wherever their slices are. Private."""
+
+    @property
+    def space(self) -> KeySpace:
+        """The cells of the domain."""
+
+    @property
+    def slices(self) -> Slices:
+        """Their slices."""
+
+    @property
+    def sensitivity(self) -> Sensitivities | None:
+        """What one unit changes in the cells, if that is known."""
+
+    def cells(self) -> Iterator[Cells]:
+        """Yield the occupied cells of each slice."""
 
 
 def draw_marginals(
-    table: SparseTable,
+    counted: CountedCells,
     cube: TableSpace,
     methods: Sequence[Method],
     *,
@@ -34,19 +56,31 @@ def draw_marginals(
     threads: int = 1,
     progress: Progress = unheard,
 ) -> list[Summary]:
-    """Draw a summary of each marginal. `sensitivity` is what one person changes in each of them."""
-    drawn: list[Summary] = []
-    tables = marginals(table, cube)
-    for number, (part, method) in enumerate(zip(tables, methods, strict=True)):
-        found = summarize_table(
-            part,
-            method,
-            epsilon=epsilon * cube.marginals[number].share / cube.per_cell,
-            sensitivity=sensitivity,
-            entropy=entropy,
-            law=law,
-            threads=threads,
+    """Draw a summary of each table. `sensitivity` is what one person changes in each of them.
+
+    Tables are added up from slices. That of all cells is drawn slice by slice, and never held whole.
+    """
+    numbers = [number for number in range(len(cube.marginals)) if not cube.is_of_cells(number)]
+    tables = dict(
+        zip(
+            numbers,
+            marginals(counted.cells(), counted.space, cube, numbers, sensitivity=counted.sensitivity),
+            strict=True,
         )
+    )
+    drawn: list[Summary] = []
+    for number, (marginal, method) in enumerate(zip(cube.marginals, methods, strict=True)):
+        noise: dict[str, Any] = {
+            "epsilon": epsilon * marginal.share / cube.per_cell,
+            "sensitivity": sensitivity,
+            "entropy": entropy,
+            "law": law,
+        }
+        if number in tables:
+            found = summarize_table(tables.pop(number), method, threads=threads, **noise)
+        else:
+            check_changes(counted.sensitivity, sensitivity)
+            found = summarize_slices(counted.slices, counted.space, method, **noise)
         drawn.append(found)
         progress("Drawing", (number + 1) / len(methods))
     return drawn

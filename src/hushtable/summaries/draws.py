@@ -8,12 +8,13 @@ Source: Cormode, Procopiuc, Srivastava, Tran, section 3.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from hushtable.domain.keys import KeySpace
+from hushtable.domain.measure import Sensitivities
 from hushtable.errors import BadChoice
 from hushtable.laws.acceptance import Acceptance
 from hushtable.laws.law import NoiseLaw
@@ -31,6 +32,7 @@ from hushtable.summaries.summary import Summary
 from hushtable.table.adding import sketched
 from hushtable.table.lifting import lifted
 from hushtable.table.progress import Progress, unheard
+from hushtable.table.slices import Cells as SliceCells
 from hushtable.table.slices import Slices, SlicesHere, split
 from hushtable.table.sparse import SparseTable
 
@@ -50,6 +52,13 @@ class CellCounts(Protocol):
 
     def table(self) -> SparseTable:
         """Return all slices as one table in memory."""
+
+    def cells(self) -> Iterator[SliceCells]:
+        """Yield the occupied cells of each slice."""
+
+    @property
+    def sensitivity(self) -> Sensitivities | None:
+        """What one unit changes in the cells, if that is known."""
 
     def lifted(self, nodes: AxisSpace) -> Slices:
         """Return the sums of cells that the nodes of a tree hold."""
@@ -179,10 +188,10 @@ class DrawSums(_Flat):
 
 
 class DrawMarginals:
-    """Draws a summary of each marginal, with its own part of epsilon; each is independent of the others."""
+    """Draws a summary of each table, with its own part of epsilon; each is independent of the others."""
 
     def check(self, nodes: NodeSpace, method: Method, *, law_at: LawAt) -> None:
-        """Marginals are checked one by one, as tables of cells."""
+        """Tables are checked one by one, as tables of cells."""
 
     def __call__(
         self, counted: CellCounts, nodes: Any, methods: Sequence[Method], bought: Bought
@@ -190,7 +199,7 @@ class DrawMarginals:
         """Draw them all; together they cost what their parts add up to (basic composition)."""
         alone = bought.noise | {"sensitivity": bought.sensitivity / nodes.per_cell}
         return draw_marginals(
-            counted.table(), nodes, methods, threads=bought.threads, progress=bought.progress, **alone
+            counted, nodes, methods, threads=bought.threads, progress=bought.progress, **alone
         )
 
 
@@ -224,6 +233,15 @@ class TableHere:
     def table(self) -> SparseTable:
         """Return the table."""
         return self.whole
+
+    def cells(self) -> Iterator[SliceCells]:
+        """Yield all occupied cells at once."""
+        yield self.whole.keys, self.whole.counts
+
+    @property
+    def sensitivity(self) -> Sensitivities | None:
+        """What one unit changes in the table, if it was counted."""
+        return self.whole.sensitivity
 
     def lifted(self, nodes: AxisSpace) -> Slices:
         """Return the sums of cells that the nodes of a tree hold."""

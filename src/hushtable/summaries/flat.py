@@ -20,6 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hushtable.domain.keys import KeySpace, ascending, no_keys, sorting_order
+from hushtable.domain.measure import Sensitivities
 from hushtable.errors import InternalError, TooManyCells, TooManyRows
 from hushtable.laws.acceptance import Acceptance, Band, widens
 from hushtable.laws.balls import nearest_float
@@ -71,7 +72,12 @@ def summarize_table(
 
 def check_sensitivity(table: SparseTable, sensitivity: Fraction, *, per_cell: int) -> None:
     """Raise where noise is to be drawn for less than one unit changes in a counted table."""
-    if table.sensitivity is not None and sensitivity < table.sensitivity.l1 * per_cell:
+    check_changes(table.sensitivity, sensitivity / per_cell)
+
+
+def check_changes(known: Sensitivities | None, sensitivity: Fraction) -> None:
+    """Raise where noise is to be drawn for less than one unit changes in cells, if that is known."""
+    if known is not None and sensitivity < known.l1:
         raise InternalError("noise was to be drawn for less than one unit changes in its table")
 
 

@@ -8,29 +8,92 @@ for each row.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.domain.keys import Keys, KeySpace, repeats, sorted_with_places
+from hushtable.domain.keys import Keys, KeySpace, no_keys, repeats, sorted_with_places
 from hushtable.domain.measure import Sensitivities
 from hushtable.structures.sketch import SketchSpace
 from hushtable.structures.structure import NodeSpace
 from hushtable.structures.table_space import TableSpace
 from hushtable.table.lifting import Sums, roomy, saturated
-from hushtable.table.sparse import SparseTable
+from hushtable.table.slices import Cells
+from hushtable.table.sparse import LARGEST_COUNT, SparseTable
 
 _FEW_CELLS = 1 << 20  # of a marginal: sums of so many stay in the cache
 
 
-def marginals(table: SparseTable, cube: TableSpace) -> Iterator[SparseTable]:
-    """Yield the tables of a cube. Private."""
-    codes, counts = table.space.unpack(table.keys), roomy(table.counts)
-    for number, marginal in enumerate(cube.marginals):
-        space = marginal.domain.space
-        yield _marginal(space, space.pack(cube.cell_codes(number, codes)), counts, _added_up(table))
+def marginals(
+    slices: Iterable[Cells],
+    space: KeySpace,
+    cube: TableSpace,
+    numbers: Sequence[int],
+    *,
+    sensitivity: Sensitivities | None,
+) -> list[SparseTable]:
+    """Return those tables of a cube, of cells that come in slices; no two slices are held at once. Private.
+
+    `sensitivity` is what one unit changes in the cells.
+    """
+    sums = [_Adding(cube.marginals[number].domain.space) for number in numbers]
+    for keys, counts in slices:
+        codes = space.unpack(keys)
+        for number, each in zip(numbers, sums, strict=True):
+            each.add(each.space.pack(cube.cell_codes(number, codes)), counts)
+    changes = None if sensitivity is None else sensitivity.added_up()
+    return [each.table(changes) for each in sums]
+
+
+class _Adding:
+    """The sums of one table, so far: of all its cells where they are few, else of those seen."""
+
+    def __init__(self, space: KeySpace) -> None:
+        self.space = space
+        self._sizes = 0.0  # of all counts together, which says whether sums may wrap
+        self._dense: Sums | None = None
+        self._parts: list[tuple[Keys, Sums]] = []
+        if space.cells_total <= _FEW_CELLS:
+            self._dense = np.zeros(space.cells_total, dtype=np.int64)
+
+    def add(self, keys: Keys, counts: NDArray[np.int64]) -> None:
+        """Add cells, which may repeat."""
+        self._sizes += float(np.abs(counts).sum(dtype=np.float64))
+        wide: Sums = counts if self._sizes < LARGEST_COUNT / 2 else counts.astype(object)
+        if self._dense is None:
+            self._parts.append(_summed(keys, wide))
+            return
+        if wide.dtype == object:
+            self._dense = self._dense.astype(object)
+        np.add.at(self._dense, keys[0].astype(np.intp), wide)
+
+    def table(self, sensitivity: Sensitivities | None) -> SparseTable:
+        """Return the sums as a table."""
+        if self._dense is not None:
+            keys, sums = np.arange(self._dense.size, dtype=np.uint64)[np.newaxis], self._dense
+        elif self._parts:
+            keys = np.concatenate([keys for keys, _ in self._parts], axis=1)
+            keys, sums = _summed(keys, np.concatenate([each for _, each in self._parts]))
+        else:
+            keys, sums = no_keys(len(self.space.bounds)), np.zeros(0, dtype=np.int64)
+        return _occupied(self.space, keys, sums, sensitivity)
+
+
+def _summed(keys: Keys, counts: Sums) -> tuple[Keys, Sums]:
+    """Return each key once, with the sum of its counts."""
+    keys, order = sorted_with_places(keys)
+    starts = np.flatnonzero(~repeats(keys))
+    sums = np.add.reduceat(counts[order], starts) if starts.size else counts
+    return keys.take(starts, axis=1), sums
+
+
+def _occupied(space: KeySpace, keys: Keys, sums: Sums, sensitivity: Sensitivities | None) -> SparseTable:
+    """Return the cells whose sums are not 0, saturated."""
+    some = np.flatnonzero(sums)
+    cells = keys.take(some, axis=1)
+    return SparseTable.from_cells(space, cells, saturated(sums[some]), sensitivity=sensitivity)
 
 
 def _added_up(table: SparseTable) -> Sensitivities | None:
@@ -45,13 +108,8 @@ def _marginal(space: KeySpace, keys: Keys, counts: Sums, sensitivity: Sensitivit
         np.add.at(sums, keys[0].astype(np.intp), counts)
         keys = np.arange(sums.size, dtype=np.uint64)[np.newaxis]
     else:
-        keys, order = sorted_with_places(keys)
-        starts = np.flatnonzero(~repeats(keys))
-        sums = np.add.reduceat(counts[order], starts) if starts.size else counts
-        keys = keys.take(starts, axis=1)
-    some = np.flatnonzero(sums)
-    cells = keys.take(some, axis=1)
-    return SparseTable.from_cells(space, cells, saturated(sums[some]), sensitivity=sensitivity)
+        keys, sums = _summed(keys, counts)
+    return _occupied(space, keys, sums, sensitivity)
 
 
 class HoldingSpace(NodeSpace, Protocol):

@@ -11,7 +11,7 @@ Cost: one pass over the data (a second where most rows repeat), one sort; memory
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol
@@ -95,6 +95,13 @@ class Counted(Protocol):
     def table(self) -> SparseTable:
         """Return all slices as one table in memory."""
 
+    def cells(self) -> Iterator[Cells]:
+        """Yield the occupied cells of each slice."""
+
+    @property
+    def sensitivity(self) -> Sensitivities:
+        """What one unit changes in the cells."""
+
     def total(self) -> int:
         """Return the sum of all counts."""
 
@@ -114,6 +121,10 @@ class CountedRows(NamedTuple):
         """Return all slices as one table in memory."""
         cells = (part.load() for part in self.slices.parts)
         return joined(self.space, cells, sensitivity=self.sensitivity)
+
+    def cells(self) -> Iterator[Cells]:
+        """Yield the occupied cells of each slice."""
+        return (part.load() for part in self.slices.parts)
 
     def total(self) -> int:
         """Return the sum of all counts."""

@@ -55,7 +55,7 @@ from hushtable.noise import BitSource, KeyStream
 from hushtable.structures.axes import AxisSpace
 from hushtable.structures.trees import DyadicTree, HaarTree
 from hushtable.table.lifting import lifted_above
-from hushtable.table.slices import Candidates, Slices, SlicesHere, Task
+from hushtable.table.slices import Candidates, Cells, Slices, SlicesHere, Task
 from hushtable.table.sparse import SparseTable
 
 if TYPE_CHECKING:
@@ -144,6 +144,11 @@ class CountedOnSpark:
         found = {row["slice"]: cells_in(row, len(self.space.bounds)) for row in rows_in(rows)}
         cells = (found[number] for number in sorted(found))
         return joined(self.space, cells, sensitivity=self.sensitivity)
+
+    def cells(self) -> Iterator[Cells]:
+        """Yield all occupied cells, from the driver's memory."""
+        table = self.table()
+        yield table.keys, table.counts
 
     def total(self) -> int:
         """Return the sum of all counts."""
