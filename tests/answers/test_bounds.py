@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 
 import hushtable as ht
 from hushtable.answers.estimation.answers import Answering
-from hushtable.answers.estimation.law import Assumption
+from hushtable.answers.estimation.bounds import Around, GroupBounds
+from hushtable.answers.estimation.law import Assumption, Kind, PublishedLaw
+from hushtable.answers.estimation.sums import Sums
 from hushtable.domain.domain import Domain
 from hushtable.methods.settings import Method
 from tests.answers.drawn import Draw, draw
@@ -145,3 +147,82 @@ def test_an_even_spread_misses_what_bounds_hold() -> None:
 
     assert missed(made, counts, assume="even")[3]
     assert not missed(made, counts)[3]
+
+
+def of_cells(noisy: Counts, cutoff: int, *, two_sided: bool) -> Sums:
+    """The sums over rows of releases, one a line of noisy counts, that are cut off."""
+    passed = (np.abs(noisy) if two_sided else noisy) >= cutoff
+    rows, none = passed.sum(axis=1).astype(np.float64), np.zeros(len(noisy))
+    weight = np.where(passed, noisy, 0).sum(axis=1).astype(np.float64)
+    return Sums(
+        rows=rows,
+        weight=weight,
+        up=none,
+        up_seen=none,
+        down=none,
+        down_seen=none,
+        threshold=0.0,
+        reached=rows,
+    )
+
+
+def sides_missed(cells: int, count: int, cutoff: int, epsilon: Fraction, *, two_sided: bool) -> list[float]:
+    """Return how often bounds of 95 % for cells that hold the same count miss it, below and above."""
+    method = ht.Filter(cutoff=cutoff, two_sided=two_sided)
+    claimed = draw(DOMAIN, empty(cutoff), method, entropy=replay(662), epsilon=epsilon).terms
+    random, chance = np.random.default_rng(cells + count), -np.expm1(-float(epsilon))
+    noise = random.geometric(chance, (2000, cells)) - random.geometric(chance, (2000, cells))
+    sums = of_cells(count + noise, cutoff, two_sided=two_sided)
+    sizes = np.full(2000, float(cells))
+    found = GroupBounds(PublishedLaw(claimed)).answers(sums.weight, sums, sizes, chance=0.05)
+    truth = cells * count
+    return [float(np.mean(truth < found.low)), float(np.mean(truth > found.high))]
+
+
+@pytest.mark.parametrize("two_sided", [True, False])
+@pytest.mark.parametrize(("epsilon", "cutoff"), [("0.1", 60), ("1", 3), ("1", 12), ("3", 4)])
+def test_each_side_fails_with_half_of_the_chance_whatever_the_counts(
+    epsilon: str, cutoff: int, two_sided: bool
+) -> None:
+    missed = [
+        sides_missed(cells, int(share * cutoff), cutoff, Fraction(epsilon), two_sided=two_sided)
+        for cells in (1, 3, 40)
+        for share in (0, 0.3, 0.7, 1, 1.5, 3)
+    ]
+
+    assert np.max(missed) < 0.025 + 5 * 0.0035  # five standard deviations of 2000 draws
+
+
+def test_bounds_are_no_wider_than_noise_where_nothing_is_hidden() -> None:
+    counts = np.full((TOWNS, JOBS), 500)
+    made = draw(DOMAIN, counts, ht.Filter(cutoff=12), entropy=replay(663), total_epsilon=Fraction(1, 50))
+    answering = Answering(made)
+    sums = answering.published.sums(slice(None), made.codes[:, 0].astype(np.intp), number=TOWNS)
+    found = answering.answers(sums, np.full(TOWNS, float(JOBS)), kind=Kind.CORRECTED, chance=0.05)
+    reach = answering.law.noise.reach(np.full(1, float(JOBS)), 0.05)[0][0]
+
+    assert np.allclose(found.high - found.low, 2 * reach)
+    assert np.allclose(found.standard_error, np.sqrt(JOBS * answering.law.noise.variance), rtol=1e-3)
+
+
+def test_what_is_hidden_elsewhere_takes_no_room_here() -> None:
+    """A sum around a group that is known more closely than the total makes its bound narrower."""
+    counts = hidden_in_one_town(12)
+    made = draw(DOMAIN, counts, ht.Filter(cutoff=14), entropy=replay(664), total_epsilon=Fraction(1, 50))
+    answering, cells = Answering(made), np.full(TOWNS, float(JOBS))
+    sums = answering.published.sums(slice(None), made.codes[:, 0].astype(np.intp), number=TOWNS)
+    by_total = answering.answers(sums, cells, kind=Kind.CORRECTED, chance=0.05)
+    towns = Around(
+        total=counts.sum(axis=1).astype(np.float64),
+        noise=answering.law.noise,
+        draws=np.ones(TOWNS),
+        rest=sums.without(sums),
+        rest_cells=np.zeros(TOWNS),
+    )
+    by_town = answering.bounds.answers(by_total.value, sums, cells, around=[towns], chance=0.05)
+    reach = answering.law.noise.reach(np.ones(1), 0.05)[0][0]
+
+    assert np.all(by_total.high - by_total.low > 20 * reach)
+    assert np.all(np.abs(by_town.high - np.maximum(towns.total, by_town.value) - reach) <= reach)
+    assert np.all(by_town.low <= counts.sum(axis=1))
+    assert np.all(by_town.high >= counts.sum(axis=1))

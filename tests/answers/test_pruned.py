@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import hushtable as ht
+from hushtable.answers.estimation.law import Assumption
 from hushtable.answers.nodes.ranges import Ranges, ranges_of
 from hushtable.answers.pruned.answering import PrunedAnswers
 from hushtable.answers.pruned.coverage import BoxCoverage, Coverage, LineCoverage
@@ -447,7 +448,11 @@ def test_the_whole_domain_is_all_weights(structure: Tree, tmp_path: Path) -> Non
     assert whole.value == pytest.approx(table().sum(), rel=0.05)
     assert sum(release.by("a")["estimate"].to_pylist()) == pytest.approx(whole.value)
     assert whole.low < whole.value < whole.high
-    assert whole.note.startswith(f"nodes below the cutoff of {release.cutoff:g} are left out")
+    assert f"whatever it has in nodes below the cutoff of {release.cutoff:,.10g}," in whole.note
+    assumed = release.total(assume="even")
+    assert (whole.assumes, assumed.assumes) == (None, "even")
+    assert assumed.note.startswith("the interval assumes that what nodes below the cutoff of ")
+    assert release.by("a", assume="even").column_names[-2:] == ["low_if_even", "high_if_even"]
 
 
 @pytest.mark.parametrize("structure", TREES, ids=repr)
@@ -576,7 +581,7 @@ CELLS = 1000
 LINE = domain_of(CELLS)
 
 
-def misses(structure: Tree, *, releases: int, chance: float) -> int:
+def misses(structure: Tree, *, releases: int, chance: float, assume: Assumption | None = "even") -> int:
     """How many intervals miss the truth, one of each release, of three lengths; people are in clusters."""
     random = np.random.default_rng(5)
     centres = random.integers(0, CELLS - 25, 12)[:, np.newaxis]
@@ -590,7 +595,8 @@ def misses(structure: Tree, *, releases: int, chance: float) -> int:
         length = (30, 150, 500)[number % 3]
         start = int(random.integers(0, CELLS - length))
         asked = selected(LINE, {"a": ht.between(start, start + length)})
-        found = PrunedAnswers(made, made.terms.nodes).total(asked, chance=chance, corrected=None).answers
+        answers = PrunedAnswers(made, made.terms.nodes)
+        found = answers.total(asked, chance=chance, corrected=None, assume=assume).answers
         missed += not found.low[0] <= counts[start : start + length].sum() <= found.high[0]
     return missed
 
@@ -599,6 +605,7 @@ def misses(structure: Tree, *, releases: int, chance: float) -> int:
 def test_intervals_hold_about_as_often_as_they_say(structure: Tree) -> None:
     releases = draws(150)
 
+    assert misses(structure, releases=draws(30), chance=0.05, assume=None) < most(draws(30), 0.05)
     assert misses(structure, releases=releases, chance=0.05) < most(releases, 0.07)
     # And they are not wider than they need: of 20 % intervals, four in five miss.
     assert misses(structure, releases=releases, chance=0.8) > releases - most(releases, 0.4)

@@ -32,7 +32,7 @@ from functools import cached_property
 import numpy as np
 
 from hushtable.answers.estimation import suppressed
-from hushtable.answers.estimation.bounds import Around, Bounds
+from hushtable.answers.estimation.bounds import Around, GroupBounds
 from hushtable.answers.estimation.law import Kind, PublishedLaw
 from hushtable.answers.estimation.parts import Answers, Parts
 from hushtable.answers.estimation.sums import Array, Opened, PublishedRows, Sums
@@ -49,7 +49,7 @@ class Answering:
 
     def __init__(self, release: Opened) -> None:
         self.law = PublishedLaw(release.terms)
-        self.bounds = Bounds(self.law)
+        self.bounds = GroupBounds(self.law)
         self.published = PublishedRows(release)
         if release.domain.cells_total > MOST_CELLS:
             fact = "this domain has more than 10^300 cells, whose noise no answer would survive"

@@ -79,7 +79,7 @@ class Around:
         return Around(self.total[places], self.noise, self.draws[places], rest, self.rest_cells[places])
 
 
-class _Limit(NamedTuple):
+class _SumLimit(NamedTuple):
     """A limit of the truth: where it lies without chance, and how far chance may move it."""
 
     centre: Array
@@ -87,7 +87,7 @@ class _Limit(NamedTuple):
     reach: Array
 
 
-class Bounds:
+class GroupBounds:
     """The law of a release, ready to bound sums over groups of its cells."""
 
     def __init__(self, law: PublishedLaw) -> None:
@@ -126,8 +126,8 @@ class Bounds:
         chance: float,
     ) -> tuple[Array, Array, Array]:
         """Return standard errors and both ends; `shares` of the chance go to limits of the groups' own."""
-        lows: list[_Limit] = []
-        highs: list[_Limit] = []
+        lows: list[_SumLimit] = []
+        highs: list[_SumLimit] = []
         for own, limits, limit in ((shares[0], lows, self._least), (shares[1], highs, self._most)):
             if own:
                 limits.append(limit(sums, cells, chance * own))
@@ -141,13 +141,13 @@ class Bounds:
                     rest = limit(each.rest, each.rest_cells, part)
                     reach = each.noise.reach(each.draws, part)[side]
                     variance = rest.variance + each.draws * each.noise.variance
-                    limits.append(_Limit(each.total - rest.centre, variance, np.hypot(reach, rest.reach)))
+                    limits.append(_SumLimit(each.total - rest.centre, variance, np.hypot(reach, rest.reach)))
         low = np.max([each.centre - each.reach for each in lows], axis=0)
         high = np.min([each.centre + each.reach for each in highs], axis=0)
         squares = np.maximum(_worst(value, lows, -1), _worst(value, highs, 1))
         return np.sqrt(squares), low, high
 
-    def _least(self, sums: Sums, cells: Array, chance: float) -> _Limit:
+    def _least(self, sums: Sums, cells: Array, chance: float) -> _SumLimit:
         """Return the limit from below that the rows of these cells give."""
         law, absent = self._law, _absent(sums, cells)
         parts = self._sampling(sums, absent, chance)
@@ -161,15 +161,15 @@ class Bounds:
             # What lies below 0 leaves no trace on one side.
             hidden = absent * law.most_filtered if law.two_sided else np.where(absent > 0, np.inf, 0.0)
         spread = parts.around(np.zeros_like(cells))
-        return _Limit(_middle(sums, absent) - hidden, spread.standard_error**2, -spread.low)
+        return _SumLimit(_middle(sums, absent) - hidden, spread.standard_error**2, -spread.low)
 
-    def _most(self, sums: Sums, cells: Array, chance: float) -> _Limit:
+    def _most(self, sums: Sums, cells: Array, chance: float) -> _SumLimit:
         """Return the limit from above that the rows of these cells give."""
         law, absent = self._law, _absent(sums, cells)
         parts = self._sampling(sums, absent, chance)
         parts.add_noise(1.0, law.noise, cells)
         spread = parts.around(np.zeros_like(cells))
-        found = _Limit(
+        found = _SumLimit(
             _middle(sums, absent) + absent * law.most_filtered, spread.standard_error**2, spread.high
         )
         if not law.threshold:
@@ -178,7 +178,9 @@ class Bounds:
         sure = sums.seen + absent * max(law.threshold, law.most_filtered)
         reach, variance = law.noise.reach(cells, chance)[0], cells * law.noise.variance
         nearer = sure + reach < found.centre + found.reach
-        return _Limit(*(np.where(nearer, *both) for both in zip((sure, variance, reach), found, strict=True)))
+        return _SumLimit(
+            *(np.where(nearer, *both) for both in zip((sure, variance, reach), found, strict=True))
+        )
 
     def _sampling(self, sums: Sums, absent: Array, chance: float) -> Parts:
         """Return what sampling may have missed, which is nothing where all cells are published."""
@@ -198,7 +200,7 @@ def _middle(sums: Sums, absent: Array) -> Array:
     return np.where(absent > 0, sums.weight, sums.seen)
 
 
-def _worst(value: Array, limits: Sequence[_Limit], side: int) -> Array:
+def _worst(value: Array, limits: Sequence[_SumLimit], side: int) -> Array:
     """Return the mean square error where the truth lies at the nearest of the limits on one side."""
     far = [side * each.centre + _DEVIATIONS * np.sqrt(each.variance) for each in limits]
     nearest = np.argmin(far, axis=0)[None]

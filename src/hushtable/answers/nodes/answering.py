@@ -15,7 +15,7 @@ import numpy as np
 
 from hushtable.answers.answerer import Answered
 from hushtable.answers.estimation.cells import cell_answer
-from hushtable.answers.estimation.law import Kind, PublishedLaw
+from hushtable.answers.estimation.law import Assumption, Kind, PublishedLaw
 from hushtable.answers.estimation.notes import about
 from hushtable.answers.estimation.parts import Answers
 from hushtable.answers.estimation.sums import Opened
@@ -47,10 +47,12 @@ class NodeAnswers(BoxAnswers):
         row = int(cover.rows[0])
         # What hides a node of a consistent tree may lie above it.
         if self._differences or (row < 0 and self._tree is not None):
-            return Answered(self._answered(cover, chance), self._promise)
+            return Answered(self._answered(cover, chance), self._promise(None))
         return cell_answer(self._law, None if row < 0 else int(self._counts[row]), chance=chance)
 
-    def _answers(self, selection: Selection, places: Sequence[int], chance: float) -> Answers:
+    def _answers(
+        self, selection: Selection, places: Sequence[int], chance: float, assumes: Assumption | None
+    ) -> Answers:
         """Return estimates for all groups."""
         ranges = [ranges_of(selection, axis.line, places=places) for axis in self._axes]
         parts = [self._answered(cover, chance) for cover in self._published.covers(ranges)]
@@ -79,9 +81,8 @@ class NodeAnswers(BoxAnswers):
             return hidden_by_sample(sums, self._tree)
         return hidden_by_ancestors(sums, cover, self._tree, self._passed)
 
-    @property
-    def _promise(self) -> str:
-        """What an interval promises."""
+    def _promise(self, assumes: Assumption | None) -> str:
+        """Return what an interval promises."""
         if not self._law.biased:
             return about(self._law, Kind.UNBIASED)
         what = "differences of halves" if self._differences else "ranges"

@@ -29,13 +29,18 @@ class BoxAnswers(Answerer):
     def __init__(self, law: PublishedLaw) -> None:
         self._law = law
 
-    @property
     @abstractmethod
-    def _promise(self) -> str:
-        """What an interval promises."""
+    def _promise(self, assumes: Assumption | None) -> str:
+        """Return what an interval promises."""
+
+    def _assumes(self, assume: Assumption | None) -> Assumption | None:
+        """Return what intervals rest on if that is asked for: nothing, unless a tree has such intervals."""
+        return None
 
     @abstractmethod
-    def _answers(self, selection: Selection, places: Sequence[int], chance: float) -> Answers:
+    def _answers(
+        self, selection: Selection, places: Sequence[int], chance: float, assumes: Assumption | None
+    ) -> Answers:
         """Return estimates for all groups, in the order of their codes, of a box that holds a cell."""
 
     def total(
@@ -48,7 +53,8 @@ class BoxAnswers(Answerer):
     ) -> Answered:
         """Estimate the sum over a set of cells."""
         self._law.kind(corrected, assume)
-        return Answered(self._checked(selection, (), chance), self._promise)
+        assumes = self._assumes(assume)
+        return Answered(self._checked(selection, (), chance, assumes), self._promise(assumes), assumes)
 
     def groups(self, question: Question) -> GroupsAnswered:
         """Estimate the sum for each group."""
@@ -56,14 +62,17 @@ class BoxAnswers(Answerer):
         self._law.kind(question.corrected, question.assume)
         codes = group_codes(selection, places, hint=FEWER_GROUPS)[: None if selection.cells else 0]
         number = max(len(codes), 1)
-        found = self._checked(selection, places, question.chance_of_one(number))
-        words = groups_note(self._promise, question, groups=number)
-        return GroupsAnswered(codes, found, words, len(codes))
+        assumes = self._assumes(question.assume)
+        found = self._checked(selection, places, question.chance_of_one(number), assumes)
+        words = groups_note(self._promise(assumes), question, groups=number)
+        return GroupsAnswered(codes, found, words, len(codes), assumes)
 
-    def _checked(self, selection: Selection, places: Sequence[int], chance: float) -> Answers:
+    def _checked(
+        self, selection: Selection, places: Sequence[int], chance: float, assumes: Assumption | None
+    ) -> Answers:
         if not selection.is_product:
             fact = "a tree answers boxes, one condition for each attribute"
             raise BadQuery(fact, "Join conditions by AND; of an OR, ask for parts that do not overlap.")
         if not selection.cells:
             return Answers(*np.zeros((4, 0 if places else 1)))
-        return self._answers(selection, places, chance)
+        return self._answers(selection, places, chance, assumes)

@@ -1,15 +1,16 @@
 """Answers from a release of a pruned tree.
 
 Promise: a question is a product of conditions on single attributes. Its answer is what the fitted tree has in
-its cells. The interval is that of least squares alone, as wide as the variance that they leave, with the
-tails of the noise of a single node; it holds the answer. A single cell that is published is answered by its
-own count, and its noise.
+its cells. The interval is a bound, whatever absent nodes hold (`bounds`). With `assume="even"` it is that of
+least squares alone, as wide as the variance that they leave, with the tails of the noise of a single node. It
+holds the answer. A single cell that is published is answered by its own count, and its noise.
 Cost: follows the nodes that a question covers in part.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import fields
 from functools import cached_property
 from math import log, sqrt
 from typing import Protocol
@@ -20,12 +21,13 @@ from numpy.typing import NDArray
 from hushtable.answers.answerer import Answered
 from hushtable.answers.estimation.cells import cell_answer
 from hushtable.answers.estimation.groups import group_codes
-from hushtable.answers.estimation.law import PublishedLaw
+from hushtable.answers.estimation.law import Assumption, PublishedLaw
 from hushtable.answers.estimation.parts import Answers
 from hushtable.answers.estimation.sums import Opened
 from hushtable.answers.estimation.tails import normal_reach
 from hushtable.answers.nodes.boxes import FEWER_GROUPS, BoxAnswers
 from hushtable.answers.nodes.ranges import order_of_groups, ranges_of
+from hushtable.answers.pruned.bounds import TreeBounds
 from hushtable.answers.pruned.coverage import BoxCoverage, Coverage, LineCoverage
 from hushtable.answers.pruned.walking import walked
 from hushtable.conditions.selection import Selection
@@ -35,8 +37,12 @@ from hushtable.structures.lines import Line
 from hushtable.structures.pruned import PrunedSpace
 
 _PROMISE = (
-    "nodes below the cutoff of {:,.10g} are left out, and what they hold together is spread evenly over "
-    "their cells; the interval holds for the true answer where counts vary on a level as published ones do"
+    "the interval holds for the true answer of any box, whatever it has in nodes below the cutoff of "
+    "{:,.10g}, which are not in this file; the estimate spreads what they hold evenly over their cells"
+)
+_IF_EVEN = (
+    "the interval assumes that what nodes below the cutoff of {:,.10g} hold, which are not in this file, is "
+    "spread evenly over their cells or varies as published counts do, and the file cannot confirm it"
 )
 _AT_ONCE = 1 << 12  # groups
 
@@ -72,20 +78,38 @@ class PrunedAnswers(BoxAnswers):
             return cell_answer(self._law, int(self._release.counts[rows[0]]), chance=chance)
         return self.total(selection, chance=chance, corrected=None)
 
-    def _answers(self, selection: Selection, places: Sequence[int], chance: float) -> Answers:
+    def _answers(
+        self, selection: Selection, places: Sequence[int], chance: float, assumes: Assumption | None
+    ) -> Answers:
         """Return estimates for all groups."""
-        parts = [walked(self._tree, self._fit, part) for part in self._coverages(selection, places)]
-        value, free, variance = (np.concatenate(each) for each in zip(*parts, strict=True))
+        asked = self._assumed if assumes else self._bounded
+        parts = [asked(part, chance) for part in self._coverages(selection, places)]
+        found = Answers(
+            *(np.concatenate([getattr(part, each.name) for part in parts]) for each in fields(Answers))
+        )
+        if self._line is None or not places:
+            return found
+        return found.taken(order_of_groups(selection, self._line.places, places))
+
+    def _bounded(self, part: Coverage, chance: float) -> Answers:
+        """Return estimates with intervals that hold whatever absent nodes have."""
+        laws = [self._release.terms.law_at(share) for share in self._tree.shares]
+        root = float(self._fit.levels[0].counts[0])
+        bounds = TreeBounds(part.number, root=root, laws=laws, cutoff=self._release.terms.cutoff or 1.0)
+        value, _, variance = walked(self._tree, self._fit, part, bounds=bounds)
+        low, high = bounds.limits(chance)
+        return Answers(value, np.sqrt(variance), np.minimum(low, value), np.maximum(high, value))
+
+    def _assumed(self, part: Coverage, chance: float) -> Answers:
+        """Return estimates with intervals that rest on the fit."""
+        value, free, variance = walked(self._tree, self._fit, part)
         # The tails of one node's noise, or of the sum of many, whichever are longer.
         reach = max(-log(chance) / sqrt(2), normal_reach(chance))
         deviation = np.sqrt(variance)
         # What is published is not negative, and so too low where nearly all is in few places; what is free
         # is not.
         low, high = np.minimum(free - reach * deviation, value), np.maximum(free + reach * deviation, value)
-        found = Answers(value, deviation, np.maximum(low, 0.0), high)
-        if self._line is None or not places:
-            return found
-        return found.taken(order_of_groups(selection, self._line.places, places))
+        return Answers(value, deviation, np.maximum(low, 0.0), high)
 
     def _coverages(self, selection: Selection, places: Sequence[int]) -> Iterator[Coverage]:
         """Yield what groups cover, some groups at a time."""
@@ -104,6 +128,8 @@ class PrunedAnswers(BoxAnswers):
         addresses = self._tree.addresses
         return addresses.line if isinstance(addresses, LineAddresses) else None
 
-    @property
-    def _promise(self) -> str:
-        return _PROMISE.format(self._release.terms.cutoff or 1.0)
+    def _assumes(self, assume: Assumption | None) -> Assumption | None:
+        return assume
+
+    def _promise(self, assumes: Assumption | None) -> str:
+        return (_IF_EVEN if assumes else _PROMISE).format(self._release.terms.cutoff or 1.0)

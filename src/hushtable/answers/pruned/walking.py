@@ -24,6 +24,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.answers.pruned.bounds import TreeBounds
 from hushtable.answers.pruned.coverage import Coverage, Places
 from hushtable.structures.branching import BranchingTree
 from hushtable.structures.fitting import Fit, Level
@@ -52,8 +53,8 @@ class Walked(NamedTuple):
     variance: Array
 
 
-def walked(tree: BranchingTree, fit: Fit, coverage: Coverage) -> Walked:
-    """Return the answer for each group."""
+def walked(tree: BranchingTree, fit: Fit, coverage: Coverage, *, bounds: TreeBounds | None = None) -> Walked:
+    """Return the answer for each group, and tell `bounds` of the nodes that were looked at."""
     groups = np.arange(coverage.number)
     rows = np.zeros(coverage.number, dtype=np.intp)
     value, free = np.zeros(coverage.number), np.zeros(coverage.number)
@@ -63,6 +64,9 @@ def walked(tree: BranchingTree, fit: Fit, coverage: Coverage) -> Walked:
         step, owners = _step(tree, level, above, below, coverage, groups, rows)
         kept = step.rows >= 0
         counted = ~kept | step.whole
+        if bounds is not None:
+            counts = np.append(below.counts, 0.0)[step.rows]
+            bounds.add(owners, step.shares, step.whole, counts, kept)
         for found, masses, own in ((value, fit.masses, fit.own), (free, fit.free_masses, fit.free_own)):
             density = own[level][rows] / np.maximum(above.absent[rows], 1e-300)
             here = density[step.parents] * step.sizes
