@@ -43,6 +43,11 @@ rows counted           2
 units                  2  with rows that are not dropped
   above the bound      1  with more than 1 rows
 
+--max-rows  rows kept
+─────────────────────
+         1          2
+         2          3
+
 Cells, occupied or not: 29,280,000,000 (about 10^10.5)
 Columns not used: note
 
@@ -119,6 +124,7 @@ def test_json_for_scripts() -> None:
         "units": 2,
         "above_bound": 1,
         "rows_beyond": 1,
+        "rows_kept": {"1": 2} | {str(most): 3 for most in range(2, 11)},
     }
     assert document["columns_not_used"] == ["note"]
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from importlib import import_module
 from numbers import Real
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -190,6 +191,29 @@ class Release(ReleaseFile):
         if output is not None:
             save(figure, output, overwrite=overwrite)
         return figure
+
+    @within_memory
+    def thin(self, *, size: int, output: str | PathLike[str], overwrite: bool = False) -> Release:
+        """Write a smaller release of at most `size` rows to `output`, and return it. It costs no epsilon.
+
+        It has the law of a release for which so few rows had been asked at first, and its terms say so.
+        """
+        # Thinning draws lots, so it lives with what draws noise. It is looked up when it is first asked for:
+        # whoever opens and asks a release loads none of that (tests/answers/test_making.py).
+        thinning: Any = import_module("hushtable.publishing.thinning")
+        thinned: Release = thinning.thin(self, size=size, output=output, overwrite=overwrite)
+        return thinned
+
+    @within_memory
+    def export(self, path: str | PathLike[str], /, *, overwrite: bool = False) -> None:
+        """Write the rows, with labels, as the file that the end of `path` names.
+
+        It ends in .csv, .json, .jsonl, .arrow or .xlsx (which needs openpyxl). The guarantee stays with the
+        release alone.
+        """
+        from hushtable.release.exporting import export_release
+
+        export_release(self, path, overwrite=overwrite)
 
     def _cell(self, cell: Mapping[str, object] | None, values: Mapping[str, object]) -> Selection:
         """Return the one cell with these values."""

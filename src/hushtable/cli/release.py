@@ -76,10 +76,11 @@ def show(
 def _facts(release: Release) -> Iterator[tuple[str, str]]:
     """Yield how a release was made, in words."""
     from hushtable.cli import words
+    from hushtable.domain.wording import cells_in_words
 
     terms = release.terms
     unit, cube = terms.structure.row, bool(terms.parts)
-    yield "rows", f"{len(release):,} of {words.cells_in_words(terms.units_total)} {unit}s"
+    yield "rows", f"{len(release):,} of {cells_in_words(terms.units_total)} {unit}s"
     if cube:
         yield "structure", f"a data cube of {len(terms.parts):,} marginals, listed below"
     elif (structure := terms.nodes.named(terms.domain)) is not None:
@@ -137,7 +138,8 @@ def _cube_facts(terms: Terms) -> Iterator[tuple[str, str]]:
 def _attributes(domain: Domain) -> Table:
     """Return what the owner declared about each attribute."""
     from hushtable.cli.printing import table
-    from hushtable.cli.words import kind_in_words, printable, rule_in_words
+    from hushtable.domain.wording import kind_in_words, rule_in_words
+    from hushtable.errors import printable
 
     made = table("attribute", "values", "missing", "outside")
     for each in domain.attributes:
@@ -184,9 +186,8 @@ def thin(
       hushtable thin commute.parquet --size 1000 --output small.parquet
     """
     from hushtable.answers.release import open_release
-    from hushtable.publishing.thinning import thin as thinned
 
-    smaller = thinned(open_release(file), size=size, output=output, overwrite=overwrite)
+    smaller = open_release(file).thin(size=size, output=output, overwrite=overwrite)
     typer.echo(f"{output}: {len(smaller):,} rows.")
 
 
@@ -206,8 +207,7 @@ def export(
       hushtable export commute.parquet -o commute.csv
     """
     from hushtable.answers.release import open_release
-    from hushtable.release.exporting import export_release
 
     release = open_release(file)
-    export_release(release, output, overwrite=overwrite)
+    release.export(output, overwrite=overwrite)
     typer.echo(f"{output}: {len(release):,} rows.")

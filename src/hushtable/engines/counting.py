@@ -5,17 +5,19 @@ Promise: that of `sliced.counting`, by every engine.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from functools import partial
+from os import PathLike
 from typing import Any
 
-from hushtable.domain.domain import Domain
+from hushtable.domain.domain import Domain, as_domain
 from hushtable.domain.measure import Measure, Unit
 from hushtable.engines.registry import engine_of
 from hushtable.engines.sliced.counting import Counted, CountRequest
 from hushtable.engines.sliced.engine import quiet
 from hushtable.engines.sliced.paths import check_categories
-from hushtable.errors import BadDomain, within_memory
+from hushtable.errors import within_memory
 from hushtable.noise import KeyStream
 from hushtable.table.sparse import SparseTable
 
@@ -24,7 +26,7 @@ from hushtable.table.sparse import SparseTable
 def count(
     data: Any,
     *,
-    domain: Domain,
+    domain: Domain | Mapping[str, Any] | str | PathLike[str],
     where: str | None = None,
     query: str | None = None,
     count_column: str | None = None,
@@ -53,17 +55,12 @@ def count(
 
     >>> import hushtable as ht
     >>> import pyarrow as pa
-    >>> from hushtable.domain.attributes import Attribute, Integers
-    >>> domain = ht.Domain(attributes=(Attribute(name="age", values=Integers(low=0, high=120)),))
-    >>> ht.count(pa.table({"age": [34, 34, 61]}), domain=domain)
+    >>> ht.count(pa.table({"age": [34, 34, 61]}), domain=ht.Domain(age=ht.integers(0, 120)))
     SparseTable(shape=(121,), counts=<private>)
     """
-    if not isinstance(domain, Domain):
-        hint = 'Pass ht.Domain.load("commute.toml").'
-        raise BadDomain(f"domain is of type {type(domain).__name__}, not a Domain", hint)
     measure = Measure(count_column=count_column, sum_column=sum_column, clamp=clamp, unit=unit)
     request = CountRequest(
-        domain=domain,
+        domain=as_domain(domain),
         measure=measure,
         where=where,
         query=query,

@@ -16,7 +16,7 @@ from functools import cached_property
 from math import exp
 from typing import TYPE_CHECKING, Any, Literal
 
-from hushtable.domain.domain import Domain
+from hushtable.domain.domain import Domain, as_domain
 from hushtable.domain.measure import Measure, Unit
 from hushtable.errors import BadChoice, BadMethod, BadNumber, BadPlan, UnreviewedDomain
 from hushtable.laws.law import NoiseLaw
@@ -288,7 +288,7 @@ class Plan:
 
 
 def plan(
-    domain: Domain | str | os.PathLike[str],
+    domain: Domain | Mapping[str, Any] | str | os.PathLike[str],
     *,
     epsilon: Rational,
     size: int,
@@ -329,7 +329,7 @@ def plan(
     >>> found.worth
     True
     """
-    finest = domain if isinstance(domain, Domain) else Domain.load(domain)
+    finest = as_domain(domain)
     declared = finest if level is None else finest.at(level)
     if not declared.reviewed:
         raise UnreviewedDomain(declared.title)
