@@ -177,10 +177,8 @@ def _bounds(look: UnitLook) -> Table:
     from hushtable.cli.printing import table
 
     rows = table("--max-rows", "rows kept", numbers=("--max-rows", "rows kept"))
-    for most, kept in look.kept.items():
+    for most, kept in look.worth_naming:
         rows.add_row(f"{most:,}", f"{kept:,}")
-        if kept == max(look.kept.values()):  # higher ones keep no more
-            break
     return rows
 
 

@@ -45,7 +45,8 @@ def count(
     =============================  =====================================================================
     a path, a list, a pattern      Parquet, CSV, TSV, JSON lines, Arrow; of a folder, all such files in it
     a DuckDB or SQLite file        its only table, or what `query` selects
-    an Arrow, pandas, Polars ...   any object with the Arrow PyCapsule interface
+    a data frame or relation       any object with the Arrow PyCapsule interface: pyarrow, pandas, Polars,
+                                   DuckDB, ibis; frames of narwhals, and lazy ones of Polars
     a DataFrame of Spark           by its workers; the table comes to the driver
     =============================  =====================================================================
 

@@ -83,6 +83,12 @@ class UnitLook:
     rows_beyond: int = 0
     kept: Mapping[int, int] = field(default_factory=dict)
 
+    @property
+    def worth_naming(self) -> list[tuple[int, int]]:
+        """The bounds and what they keep, up to the first that keeps as much as any."""
+        most = max(self.kept.values(), default=0)
+        return list(self.kept.items())[: 1 + sum(rows < most for rows in self.kept.values())]
+
     def __repr__(self) -> str:
         return f"UnitLook({self.unit!r}, rows=<private>)"
 
@@ -194,7 +200,7 @@ def _lines(report: Report) -> Iterator[str]:
         if (unit := report.unit) is not None:
             bound = f"{unit.above_bound:,} of them with more than {unit.unit.max_rows:,} rows"
             yield f"units in {unit.unit.column}: {unit.units:,}, {bound}"
-            yield from (f"  a bound of {most} keeps {rows:,} rows" for most, rows in unit.kept.items())
+            yield from (f"  a bound of {most} keeps {rows:,} rows" for most, rows in unit.worth_naming)
     yield f"cells, occupied or not: {cells_in_words(report.cells_total)}"
     if report.unused:
         yield f"columns not used: {', '.join(map(printable, report.unused))}"
