@@ -6,13 +6,11 @@ the values as fields; no message carries a private count or row.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from fractions import Fraction
 from functools import wraps
 from reprlib import Repr
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from fractions import Fraction
+from typing import ParamSpec, TypeVar
 
 _LONG = 10_000  # characters; of a longer text only the start is looked at
 _START = Repr()  # of a list or a table: what a message has room for, whatever the rest holds

@@ -25,6 +25,7 @@ from hushtable.answers.sketched.rows import Combine
 from hushtable.conditions.conditions import selected
 from hushtable.conditions.naming import place_of
 from hushtable.conditions.selection import Selection
+from hushtable.domain.later import Later
 from hushtable.errors import BadNumber, BadQuery, shown, within_memory
 from hushtable.laws.rationals import as_count
 from hushtable.release.reading import read_head
@@ -32,7 +33,9 @@ from hushtable.release.record import ReleaseFile
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from matplotlib.figure import Figure
+    from matplotlib import figure
+else:
+    pa, figure = Later("pyarrow"), Later("matplotlib.figure")
 
 Where = Mapping[str, object] | str | None
 _LEAST = 1e-12  # below which a chance is lost in rounding
@@ -168,7 +171,7 @@ class Release(ReleaseFile):
         title: str | None = None,
         output: str | PathLike[str] | None = None,
         overwrite: bool = False,
-    ) -> Figure:
+    ) -> figure.Figure:
         """Draw `by`: bars with error bars, a line with a band over time, or a heat map of two attributes.
 
         Needs matplotlib. With `output`, the picture is also written as .png, .svg or .pdf.
@@ -187,10 +190,10 @@ class Release(ReleaseFile):
             combine=combine,
         )
         number = int(groups.schema.metadata[b"groups"])
-        figure = draw(self.terms, groups, asked, where=where, title=title, total_groups=number)
+        drawn = draw(self.terms, groups, asked, where=where, title=title, total_groups=number)
         if output is not None:
-            save(figure, output, overwrite=overwrite)
-        return figure
+            save(drawn, output, overwrite=overwrite)
+        return drawn
 
     @within_memory
     def thin(self, *, size: int, output: str | PathLike[str], overwrite: bool = False) -> Release:

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from hushtable.domain.attributes import Attribute
 from hushtable.domain.declaring import Declared
 from hushtable.domain.keys import KeySpace
+from hushtable.domain.later import Later
 from hushtable.domain.limits import LARGEST_DOMAIN, LONGEST_NOTE, MOST_ATTRIBUTES
 from hushtable.domain.origins import Origin, origin_of
 from hushtable.domain.syntax import Place, domain_of, table_of, values_table
@@ -32,6 +33,8 @@ from hushtable.errors import BadDomain, BadTable, shown
 
 if TYPE_CHECKING:
     import pyarrow as pa
+else:
+    pa = Later("pyarrow")
 
 _ROWS_AT_ONCE = 1 << 20  # so that a column of text stays below 2 GiB
 _SHOWN_ATTRIBUTES = 12
@@ -160,6 +163,11 @@ class Domain:
         parts = [repr(self.title)] * bool(self.title) + sizes + [f"{more} more"] * bool(more)
         parts += [f"cells_total={total}"] + ["reviewed=False"] * (not self.reviewed)
         return f"Domain({', '.join(parts)})"
+
+    def _repr_html_(self) -> str:
+        from hushtable.domain.display import html
+
+        return html(self)
 
     @cached_property
     def names(self) -> tuple[str, ...]:

@@ -13,8 +13,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from functools import cached_property
+from html import escape
 from math import exp
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from hushtable.domain.domain import Domain, as_domain
 from hushtable.domain.measure import Measure, Unit
@@ -24,12 +25,15 @@ from hushtable.laws.rationals import Rational, as_fraction, as_positive
 from hushtable.laws.registry import DEFAULT_LAW, law_named
 from hushtable.methods.settings import Everything, Filter, FilterPriority, Method, Priority, Threshold
 from hushtable.planning.choosing import CUTOFFS, best_cutoff, curve, recommended
+from hushtable.planning.cubes import CubePrediction
 from hushtable.planning.judges import JUDGES, judged
 from hushtable.planning.judging import CLEARLY, Judgement
 from hushtable.planning.predictions import Prediction, Predictor, Setting
 from hushtable.planning.profile import LARGEST_DOMAIN, Profile
 from hushtable.planning.reading import profile_like, read_profile
 from hushtable.planning.rollups import Ladder, Rollup, ladders, rollups
+from hushtable.planning.sketches import SketchPrediction
+from hushtable.planning.sweep import Sweep
 from hushtable.planning.trees import fits_a_tree, judgement_of_tree, predicted_tree
 from hushtable.planning.wording import name_of, options_of, percent, text_of, tree_name
 from hushtable.structures.cells import Cells
@@ -37,11 +41,6 @@ from hushtable.structures.marginals import Marginals
 from hushtable.structures.pruned import Tree
 from hushtable.structures.sketch import CountSketch
 from hushtable.structures.structure import Structure
-
-if TYPE_CHECKING:
-    from hushtable.planning.cubes import CubePrediction
-    from hushtable.planning.sketches import SketchPrediction
-    from hushtable.planning.sweep import Sweep
 
 PLAN_RULE = "plan-1"  # the name and version of what is recommended, as a release records it
 
@@ -81,6 +80,9 @@ class Plan:
 
     def __repr__(self) -> str:
         return text_of(self)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(text_of(self))}</pre>"
 
     @property
     def rate(self) -> Fraction:
