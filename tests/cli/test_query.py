@@ -103,9 +103,9 @@ def test_labels_stand_beside_values_and_change_nothing_on_a_terminal() -> None:
     ("by", "names"),
     [
         (["home"], ["home"]),
-        (["sector, main"], ["sector, main"]),
-        (["home", "sector, main"], ["home", "sector, main"]),
-        (["sector, main", "home"], ["sector, main", "home"]),
+        (["sector, main"], ["sector, main", "sector, main_label"]),
+        (["home", "sector, main"], ["home", "sector, main", "sector, main_label"]),
+        (["sector, main", "home"], ["sector, main", "sector, main_label", "home"]),
     ],
 )
 def test_names_that_hold_a_comma(by: list[str], names: list[str]) -> None:
@@ -118,7 +118,7 @@ def test_names_that_hold_a_comma(by: list[str], names: list[str]) -> None:
 def test_names_between_commas() -> None:
     out, _ = data("query", "people.parquet", "--by", "region, income", "--format", "csv")
 
-    assert next(csv.reader(io.StringIO(out.decode()))) == ["region", "income", *NUMBERS]
+    assert next(csv.reader(io.StringIO(out.decode()))) == ["region", "region_label", "income", *NUMBERS]
 
 
 def test_more_groups_than_a_person_reads() -> None:
@@ -146,7 +146,7 @@ def test_data_is_pure_and_unrounded() -> None:
                 [float(value) for value in row.values()] for row in found.to_pylist()
             ]
         elif form == "json":
-            assert json.loads(out) == found.to_pylist()
+            assert json.loads(out)["rows"] == found.to_pylist()
         else:
             table = pq.read_table(io.BytesIO(out))
             assert table.equals(found)
@@ -158,7 +158,9 @@ def test_one_estimate_as_data() -> None:
     out, err = data("query", "flows.parquet", "--confidence", "0.5", "--format", "json")
 
     row = {"estimate": answer.value, "standard_error": answer.standard_error}
-    assert json.loads(out) == [row | {"low": answer.low, "high": answer.high}]
+    assert json.loads(out)["rows"] == [row | {"low": answer.low, "high": answer.high}]
+    assert json.loads(out)["note"] == answer.note
+    assert json.loads(out)["confidence"] == 0.5
     assert err.startswith(f"Intervals of 50 %: {answer.note}.\n")
 
 
@@ -166,15 +168,15 @@ def test_options_reach_the_answer() -> None:
     opened = ht.open("people.parquet")
     assert opened.total(corrected=False).value != opened.total().value
     bare, err = data("query", "people.parquet", "--bare", "--format", "json")
-    assert json.loads(bare)[0]["estimate"] == opened.total(corrected=False).value
+    assert json.loads(bare)["rows"][0]["estimate"] == opened.total(corrected=False).value
     assert "not for the true answer" in err
     together, err = data("query", "people.parquet", "--by", "income", "--simultaneous", "--format", "json")
-    assert json.loads(together) == opened.by("income", simultaneous=True).to_pylist()
+    assert json.loads(together)["rows"] == opened.by("income", simultaneous=True).to_pylist()
     assert "hold together" in err
     north, _ = data(
         "query", "people.parquet", "--by", "income", "--where", "region = 'north'", "--format", "json"
     )
-    assert json.loads(north) == opened.by("income", where="region = 'north'").to_pylist()
+    assert json.loads(north)["rows"] == opened.by("income", where="region = 'north'").to_pylist()
 
 
 def test_sql_for_people() -> None:

@@ -132,8 +132,9 @@ def hushtable(
       hushtable plan --domain people.toml --epsilon 0.1 --size 10000 \\
         --expect-cells 50000 --expect-mean 100 --expect-sd 50
       hushtable check people.parquet --domain people.toml
+      hushtable ledger create people.ledger --epsilon 1 --about "people 2024"
       hushtable publish people.parquet --domain people.toml --epsilon 0.1 \\
-        --size 10000 --output released.parquet --no-ledger
+        --size 10000 --output released.parquet --ledger people.ledger
       hushtable show released.parquet
       hushtable query released.parquet --by region
     """

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from hushtable.cli.options import Json
 from hushtable.cli.release import Overwrite, ReleaseFile, names_of
 from hushtable.cli.showing import MOST_SHOWN, FormatOption, Output
 
@@ -48,6 +49,7 @@ def query(
         typer.Option(metavar="HOW", help="How rows of a sketch are combined: mean, or median."),
     ] = None,
     format: FormatOption = None,
+    json: Json = False,
     output: Output = None,
     overwrite: Overwrite = False,
 ) -> None:
@@ -68,10 +70,11 @@ def query(
     from hushtable.cli.printing import console, grid
     from hushtable.cli.showing import chosen_format, write
     from hushtable.cli.words import printable
+    from hushtable.release.exporting import labelled_groups
 
     if not by and (top is not None or simultaneous):
         raise typer.BadParameter("--top and --simultaneous go with --by.")
-    form = chosen_format(format, output)
+    form = chosen_format("json" if json else format, output)
     release = open_release(file)
     if by:
         rows = release.by(
@@ -88,7 +91,19 @@ def query(
         rows = _as_rows(estimate)
     promises = f"Intervals of {confidence * 100:.10g} %: {printable(rows.schema.metadata[b'note'].decode())}."
     if form != "table":
-        write(rows, form, output, overwrite=overwrite, what="answers")
+        write(
+            labelled_groups(rows, release.domain) if by else rows,
+            form,
+            output,
+            overwrite=overwrite,
+            what="answers",
+            facts={
+                "hushtable": "answers",
+                "note": rows.schema.metadata[b"note"].decode(),
+                "confidence": confidence,
+                "guarantee": release.guarantee,
+            },
+        )
         typer.echo(promises, err=True)
         typer.echo(printable(release.guarantee), err=True)
         return
@@ -107,6 +122,7 @@ def sql(
     file: ReleaseFile,
     text: Annotated[str, typer.Argument(metavar="SQL", help="One SELECT over the table `release`.")],
     format: FormatOption = None,
+    json: Json = False,
     output: Output = None,
     overwrite: Overwrite = False,
 ) -> None:
@@ -123,7 +139,7 @@ def sql(
     from hushtable.cli.printing import console
     from hushtable.cli.showing import chosen_format, shown_rows, write
 
-    form = chosen_format(format, output)
+    form = chosen_format("json" if json else format, output)
     release = open_release(file)
     rows = release.sql(text)
     if form != "table":

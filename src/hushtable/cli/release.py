@@ -194,11 +194,14 @@ def thin(
 def export(
     file: ReleaseFile,
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FILE", help="Ending in .csv, .json, .jsonl or .arrow.")
+        Path,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="Ending in .csv, .json, .jsonl, .arrow or .xlsx."
+        ),
     ],
     overwrite: Overwrite = False,
 ) -> None:
-    """Write a release as CSV, JSON or Arrow, with labels.
+    """Write a release as CSV, JSON, Arrow or Excel, with labels.
 
     Categories that have labels get a second column. The guarantee stays with the release alone.
 

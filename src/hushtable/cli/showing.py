@@ -1,8 +1,9 @@
 """Results of queries: as a table on the screen, or as CSV, JSON or Parquet for other tools.
 
-Promise: CSV, JSON and Parquet hold the data alone, unrounded; JSON is one array of objects, in which numbers
-that JSON does not know are null. Columns that a format cannot hold, such as days beyond the year 9999, are
-text as DuckDB writes it. A file appears whole or not at all.
+Promise: CSV and Parquet hold the data alone, unrounded. JSON is one array of objects, or, of estimates, one
+object with what they rest on and `rows`; numbers that JSON does not know are null. Columns that a format
+cannot hold, such as days beyond the year 9999, are text as DuckDB writes it. A file appears whole or not at
+all.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import sys
 from collections.abc import Callable, Mapping
 from datetime import date, time
 from decimal import Decimal
+from functools import partial
 from math import isfinite
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
@@ -54,13 +56,24 @@ def chosen_format(asked: Format | None, output: Path | None) -> Format:
 
 
 def write(
-    rows: pa.Table, form: Format, output: Path | None, *, overwrite: bool, what: str | None = None
+    rows: pa.Table,
+    form: Format,
+    output: Path | None,
+    *,
+    overwrite: bool,
+    what: str | None = None,
+    facts: Mapping[str, object] | None = None,
 ) -> None:
-    """Write data to a file, or to standard output; `what` says which columns tell that a file is ours."""
+    """Write data to a file, or to standard output; `what` says which columns tell that a file is ours.
+
+    With `facts`, JSON is one object that has them beside its `rows`.
+    """
     from hushtable.files.placing import new_file, only
     from hushtable.files.recognising import is_table
 
     writer = _WRITERS[form]
+    if form == "json" and facts is not None:
+        writer = partial(_json_object, facts=facts)
     if output is None:
         stream = typer.get_binary_stream("stdout")
         writer(rows, stream)
@@ -187,6 +200,13 @@ def _json(rows: pa.Table, file: IO[bytes]) -> None:
         file.write((mark + ",\n".join(_dumped(_plain(row)) for row in part)).encode())
         mark = ",\n"
     file.write(b"\n]\n" if rows.num_rows else b"[]\n")
+
+
+def _json_object(rows: pa.Table, file: IO[bytes], *, facts: Mapping[str, object]) -> None:
+    head = ", ".join(f"{_dumped(name)}: {_dumped(_plain(value))}" for name, value in facts.items())
+    file.write(f'{{{head}, "rows": '.encode())
+    _json(rows, file)
+    file.write(b"}\n")
 
 
 def _dumped(value: object) -> str:

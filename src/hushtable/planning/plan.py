@@ -314,7 +314,8 @@ def plan(
     ==============================================  ===================================================
     assumption                                      meaning
     ==============================================  ===================================================
-    `expect_cells`, `expect_mean`, `expect_sd`      so many occupied cells, with normal counts
+    `expect_cells`, `expect_mean`, `expect_sd`      so many occupied cells, with normal counts, or
+                                                    log-normal ones where normal ones fall below 1
     `profile`                                       an `ht.Profile`, or a CSV file of count,cells
     `like`                                          an older public release of a table of this kind
     none, or more than one of them                  `BadPlan`

@@ -39,6 +39,7 @@ from hushtable.errors import BadData, shown, within_memory
 _FIRST_ROWS = 100_000  # of JSON lines, that are searched for names
 _RENAME = "Name another column, or rename it in a query."
 _LARGEST_INTEGER = (1 << 63) - 2
+_OTHER_MARKS = {";": "semicolons", "|": "bars", "\t": "tabs"}
 _BOUNDS = range(1, 11)  # on the rows of a unit, of which the report tells what each would keep
 
 
@@ -175,6 +176,15 @@ def names_in(data: Any, *, rows: int | None = None) -> list[str] | None:
 
 def _absent(wanted: str, columns: Mapping[str, str], hint: str) -> Problem:
     """Return the problem of a column that is not there."""
+    (only_name, *others) = list(columns) or [""]
+    marks = [word for mark, word in _OTHER_MARKS.items() if mark in only_name]
+    if not others and marks:
+        # One column whose name holds others: another mark stands between them.
+        hint = (
+            f"Its first line has {marks[0]} between names, and .csv means commas (.tsv tabs): save it with "
+            "commas. Or read it in Python, and pass duckdb.read_csv(path, sep=..., all_varchar=True)."
+        )
+        return Problem(fact=f"the data have no column {shown(wanted)}", hint=hint)
     near = get_close_matches(wanted, columns, n=1)
     guess = f"Did you mean {shown(near[0])}? " if near else ""
     return Problem(fact=f"the data have no column {shown(wanted)}", hint=guess + hint)
