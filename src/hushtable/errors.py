@@ -282,6 +282,15 @@ class BadOutput(HushtableError, OSError):
         super().__init__(f"{file}: {fact}. {hint}")
 
 
+class OutputExists(BadOutput):
+    """There is something of this name already, and `overwrite` was not given.
+
+    >>> import hushtable as ht
+    >>> print(ht.OutputExists("there is a file already", "Give another name.", file="commute.parquet"))
+    commute.parquet: there is a file already. Give another name.
+    """
+
+
 class BudgetExceeded(HushtableError):
     """The ledger cannot pay for this release.
 

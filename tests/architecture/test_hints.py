@@ -21,7 +21,7 @@ def callables(name: str) -> Iterator[tuple[str, Callable[..., Any]]]:
         return
     yield name, thing
     for own, value in inspect.getmembers(thing) if inspect.isclass(thing) else ():
-        function = value.fget if isinstance(value, property) else getattr(value, "func", value)
+        function: Any = value.fget if isinstance(value, property) else getattr(value, "func", value)
         written = inspect.isfunction(function) or inspect.ismethod(function)  # in Python
         if written and (not own.startswith("_") or own == "__init__"):
             yield f"{name}.{own}", function

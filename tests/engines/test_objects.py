@@ -70,7 +70,7 @@ def test_what_a_relation_would_hand_over_with_a_loss_is_refused(sql: str) -> Non
     assert ht.count(rows, domain=DOMAIN).counts.tolist() == [1]  # where it is not used, it is no matter
     for used in ({"unit": ht.Unit("odd", max_rows=1)}, {"where": "odd IS NOT NULL"}):
         with pytest.raises(ht.BadData, match="does not hand over exactly"):
-            ht.count(rows, domain=DOMAIN, **used)  # type: ignore[arg-type]
+            ht.count(rows, domain=DOMAIN, **used)
 
 
 def test_ids_of_127_bits_are_told_apart() -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from hushtable.cli.codes import REFUSED
 from hushtable.cli.options import (
     Clamp,
     CountColumn,
@@ -88,7 +89,7 @@ def check(
     else:
         _print_tables(report)
     if not report.fits or report.counts_nothing:
-        raise typer.Exit(1)
+        raise typer.Exit(REFUSED)
 
 
 def _print_tables(report: Report) -> None:

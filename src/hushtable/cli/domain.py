@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from hushtable.cli.options import Json
+
 domain = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -34,6 +36,7 @@ def draft(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace an unreviewed draft that is there.")
     ] = False,
+    json: Json = False,
 ) -> None:
     """Write a first domain file, drawn from the data. PRIVATE until reviewed.
 
@@ -46,7 +49,7 @@ def draft(
       hushtable domain draft people.csv --columns home,age,job
       hushtable domain draft people.db --query "SELECT home, age FROM people"
     """
-    from hushtable.cli.printing import reading
+    from hushtable.cli.printing import print_json, reading
     from hushtable.engines.local.drafting import draft as drafted
 
     wanted = None if columns is None else [name.strip() for each in columns for name in each.split(",")]
@@ -59,7 +62,9 @@ def draft(
             rows=rows,
             overwrite=overwrite,
         )
-    if output is None:
+    if json:
+        print_json({"file": None if output is None else str(output), "reviewed": False, "text": text})
+    elif output is None:
         typer.echo(text, nl=False)
     typer.echo(
         f"{output or 'This draft'} is PRIVATE until reviewed. Replace what is marked by public facts,",
@@ -71,6 +76,7 @@ def draft(
 @domain.command(no_args_is_help=True)
 def show(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A domain file (TOML).")],
+    json: Json = False,
 ) -> None:
     """Show the attributes of a domain file, their levels, and how many cells they make.
 
@@ -78,12 +84,16 @@ def show(
     Example:
       hushtable domain show people.toml
     """
-    from hushtable.cli.printing import console, table
+    from hushtable.cli.documents import domain_document
+    from hushtable.cli.printing import console, print_json, table
     from hushtable.domain.domain import Domain
     from hushtable.domain.wording import cells_in_words, kind_in_words, rule_in_words
     from hushtable.errors import printable
 
     declared = Domain.load(file)
+    if json:
+        print_json(domain_document(declared))
+        return
     rows = table("attribute", "values", "size", "missing", "outside", numbers=("size",))
     for attribute in declared.attributes:
         column = "" if attribute.column == attribute.name else f"\ncolumn {printable(attribute.column)}"

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from hushtable.cli.options import Json
 from hushtable.cli.release import Overwrite, ReleaseFile, names_of
 
 
@@ -28,6 +29,7 @@ def plot(
     ] = False,
     title: Annotated[str | None, typer.Option(metavar="TEXT", help="Instead of one that is made.")] = None,
     overwrite: Overwrite = False,
+    json: Json = False,
 ) -> None:
     """Draw a release by one or two attributes, with error bars.
 
@@ -41,6 +43,7 @@ def plot(
     import warnings
 
     from hushtable.answers.release import open_release
+    from hushtable.cli.printing import print_json
 
     release = open_release(file)
     names = names_of(by, release.domain.names)
@@ -58,4 +61,7 @@ def plot(
         )
     for each in said:
         typer.echo(f"note: {each.message}", err=True)
-    typer.echo(f"{output}: a picture by {' and '.join(names)}.")
+    if json:
+        print_json({"file": str(output), "by": names})
+    else:
+        typer.echo(f"{output}: a picture by {' and '.join(names)}.")

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hushtable.cli.options import Json
+
 if TYPE_CHECKING:
     import pyarrow as pa
     from rich.table import Table
@@ -32,6 +34,7 @@ def names_of(given: list[str], known: tuple[str, ...]) -> list[str]:
 def show(
     file: ReleaseFile,
     rows: Annotated[int, typer.Option(min=0, metavar="N", help="How many rows to show.")] = 10,
+    json: Json = False,
 ) -> None:
     """Show a release: its guarantee, how it was made, first rows.
 
@@ -40,10 +43,14 @@ def show(
       hushtable show commute.parquet
     """
     from hushtable.answers.release import open_release
-    from hushtable.cli.printing import console, grid
+    from hushtable.cli.documents import release_document
+    from hushtable.cli.printing import console, grid, print_json
     from hushtable.cli.words import lines, measure_in_words, printable
 
     release = open_release(file)
+    if json:
+        print_json(release_document(release, rows=rows))
+        return
     terms = release.terms
     first = release.first_rows(rows) if rows else None
     out = console()
@@ -178,6 +185,7 @@ def thin(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace the release if it is there.")
     ] = False,
+    json: Json = False,
 ) -> None:
     """Make a smaller release from a finished one. It costs no epsilon.
 
@@ -186,9 +194,14 @@ def thin(
       hushtable thin commute.parquet --size 1000 --output small.parquet
     """
     from hushtable.answers.release import open_release
+    from hushtable.cli.documents import release_document
+    from hushtable.cli.printing import print_json
 
     smaller = open_release(file).thin(size=size, output=output, overwrite=overwrite)
-    typer.echo(f"{output}: {len(smaller):,} rows.")
+    if json:
+        print_json(release_document(smaller))
+    else:
+        typer.echo(f"{output}: {len(smaller):,} rows.")
 
 
 def export(
@@ -200,6 +213,7 @@ def export(
         ),
     ],
     overwrite: Overwrite = False,
+    json: Json = False,
 ) -> None:
     """Write a release as CSV, JSON, Arrow or Excel, with labels.
 
@@ -210,7 +224,11 @@ def export(
       hushtable export commute.parquet -o commute.csv
     """
     from hushtable.answers.release import open_release
+    from hushtable.cli.printing import print_json
 
     release = open_release(file)
     release.export(output, overwrite=overwrite)
-    typer.echo(f"{output}: {len(release):,} rows.")
+    if json:
+        print_json({"file": str(output), "rows": len(release)})
+    else:
+        typer.echo(f"{output}: {len(release):,} rows.")

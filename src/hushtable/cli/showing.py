@@ -197,13 +197,13 @@ def _json(rows: pa.Table, file: IO[bytes]) -> None:
     rows = _readable(rows)
     for start in range(0, rows.num_rows, _ROWS_AT_ONCE):
         part = rows.slice(start, _ROWS_AT_ONCE).to_pylist()
-        file.write((mark + ",\n".join(_dumped(_plain(row)) for row in part)).encode())
+        file.write((mark + ",\n".join(_dumped(plain_value(row)) for row in part)).encode())
         mark = ",\n"
     file.write(b"\n]\n" if rows.num_rows else b"[]\n")
 
 
 def _json_object(rows: pa.Table, file: IO[bytes], *, facts: Mapping[str, object]) -> None:
-    head = ", ".join(f"{_dumped(name)}: {_dumped(_plain(value))}" for name, value in facts.items())
+    head = ", ".join(f"{_dumped(name)}: {_dumped(plain_value(value))}" for name, value in facts.items())
     file.write(f'{{{head}, "rows": '.encode())
     _json(rows, file)
     file.write(b"}\n")
@@ -213,7 +213,7 @@ def _dumped(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
-def _plain(value: Any) -> Any:
+def plain_value(value: Any) -> Any:
     """Return a value as JSON has it; times as ISO text."""
     match value:
         case None | bool() | int() | str():
@@ -225,11 +225,11 @@ def _plain(value: Any) -> Any:
         case date() | time():
             return value.isoformat()
         case Mapping():
-            return {str(name): _plain(each) for name, each in value.items()}
+            return {str(name): plain_value(each) for name, each in value.items()}
         case list():
-            return [_plain(each) for each in value]
+            return [plain_value(each) for each in value]
         case tuple():  # the pairs of a map
-            return [_plain(each) for each in value]
+            return [plain_value(each) for each in value]
         case bytes():
             return value.hex()
     return str(value)
@@ -237,7 +237,7 @@ def _plain(value: Any) -> Any:
 
 def _text(value: object) -> str:
     """Return a value as text; lists and structs as JSON."""
-    plain = _plain(value)
+    plain = plain_value(value)
     return plain if isinstance(plain, str) else _dumped(plain)
 
 

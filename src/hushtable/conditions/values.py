@@ -37,10 +37,9 @@ def code_of(attribute: Attribute, value: object) -> int:
     """Return the code that the value names."""
     values = attribute.values
     if isinstance(values, Categories):
-        code = values.code_of(value)
-        if not isinstance(code, int):
-            code = _code_of_label(attribute, values, value)
-        return code if isinstance(code, int) else _refuse_category(attribute, values, value)
+        own = values.code_of(value)
+        code = own if isinstance(own, int) else _code_of_label(attribute, values, value)
+        return _refuse_category(attribute, values, value) if code is None else code
     if isinstance(values, Integers):
         whole = _whole(attribute, value)
         if not values.low <= whole <= values.high:
