@@ -25,7 +25,7 @@ from hushtable.domain.domain import Domain
 from hushtable.domain.syntax import domain_of
 from hushtable.engines.local.checking import check_rows
 from hushtable.engines.local.drafting import MOST_CATEGORIES, draft
-from hushtable.errors import BadData
+from hushtable.errors import BadData, BadOutput
 from tests.harness.statistics import tries
 
 DAY = datetime(2024, 3, 5)
@@ -471,3 +471,36 @@ def test_the_domain_file_itself(tmp_path: Path) -> None:
     (tmp_path / "people.toml").write_text(draft(PEOPLE), encoding="utf-8")
 
     assert Domain.load(tmp_path / "people.toml").names == ("age", "income", "home", "born", "seen")
+
+
+def test_some_columns_alone() -> None:
+    rows = pa.table({"a": [1, 2], "b": ["x", "y"], "c": [3, 4]})
+
+    assert list(kinds(draft(rows, columns=["c", "B"]))) == ["c", "b"]
+    with pytest.raises(BadData, match="no column 'd'"):
+        draft(rows, columns=["d"])
+
+
+def test_integers_without_end_are_no_proposal() -> None:
+    text = draft(pa.table({"area": [0, 80_000_000_000, 5] * 5}))
+
+    assert isinstance(kinds(text)["area"], Bins)
+    assert "would be more than 1,000,000 integers" in " ".join(text.replace("# ", "").split())
+
+
+def test_a_file_with_semicolons_is_told(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text("region;age\nnorth;34\n")
+
+    assert "has semicolons between names" in draft(tmp_path / "rows.csv").replace("\n# ", " ")
+
+
+def test_a_draft_is_written_for_its_owner_alone(tmp_path: Path) -> None:
+    path = tmp_path / "draft.toml"
+    text = draft(pa.table({"a": [1, 2]}), output=path)
+
+    assert path.read_text() == text
+    assert path.stat().st_mode & 0o777 == 0o600
+    draft(pa.table({"a": [1, 2, 3]}), output=path, overwrite=True)
+    path.write_text(text.replace("reviewed = false\n", ""))
+    with pytest.raises(BadOutput):
+        draft(pa.table({"a": [1, 2]}), output=path, overwrite=True)

@@ -174,17 +174,21 @@ def names_in(data: Any, *, rows: int | None = None) -> list[str] | None:
         return keys_of(LineRows(files), engine, limit=rows)
 
 
+def other_mark(names: Sequence[str]) -> str | None:
+    """Return what to do where one column's name holds several, with another mark between them; else None."""
+    marks = [word for mark, word in _OTHER_MARKS.items() if len(names) == 1 and mark in names[0]]
+    if not marks:
+        return None
+    return (
+        f"Its first line has {marks[0]} between names, and .csv means commas (.tsv tabs): save it with "
+        "commas. Or read it in Python, and pass duckdb.read_csv(path, sep=..., all_varchar=True)."
+    )
+
+
 def _absent(wanted: str, columns: Mapping[str, str], hint: str) -> Problem:
     """Return the problem of a column that is not there."""
-    (only_name, *others) = list(columns) or [""]
-    marks = [word for mark, word in _OTHER_MARKS.items() if mark in only_name]
-    if not others and marks:
-        # One column whose name holds others: another mark stands between them.
-        hint = (
-            f"Its first line has {marks[0]} between names, and .csv means commas (.tsv tabs): save it with "
-            "commas. Or read it in Python, and pass duckdb.read_csv(path, sep=..., all_varchar=True)."
-        )
-        return Problem(fact=f"the data have no column {shown(wanted)}", hint=hint)
+    if (hint_of_mark := other_mark(list(columns))) is not None:
+        return Problem(fact=f"the data have no column {shown(wanted)}", hint=hint_of_mark)
     near = get_close_matches(wanted, columns, n=1)
     guess = f"Did you mean {shown(near[0])}? " if near else ""
     return Problem(fact=f"the data have no column {shown(wanted)}", hint=guess + hint)

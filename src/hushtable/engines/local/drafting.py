@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 from hushtable.domain.attributes import Attribute, Bins, Categories, Integers, Kind, Times
 from hushtable.domain.kinds import plain
-from hushtable.engines.local.checking import names_in
+from hushtable.engines.local.checking import names_in, other_mark
 from hushtable.engines.local.databases import SQLiteFile, only_table
 from hushtable.engines.local.engine import LOCAL
 from hushtable.engines.local.files import is_sqlite
@@ -198,7 +198,10 @@ def _drafted(
             columns = [column for column in columns if column.values or column.name in names]
         categories = _categories(opened, [column for column in columns if _may_be_categories(column)])
     taken: list[str] = []
-    entries = [_entry(column, _draft(column, categories.get(column.name)), taken) for column in columns]
+    alone = len(columns) == 1
+    entries = [
+        _entry(column, _draft(column, categories.get(column.name), alone=alone), taken) for column in columns
+    ]
     return "\n".join([_HEAD, *entries])
 
 
@@ -294,8 +297,11 @@ def _categories(rows: OpenedRows, columns: Sequence[_Column]) -> dict[str, list[
     }
 
 
-def _draft(column: _Column, categories: list[str] | None) -> _Draft:
+def _draft(column: _Column, categories: list[str] | None, *, alone: bool) -> _Draft:
     """Return the entry of one column."""
+    if (instead := other_mark([column.name] if alone else [])) is not None:
+        comment = f"holds several. {instead}"
+        return _Draft(line="categories = []", comment=comment, commented=True)
     if not column.values:
         comment = "has no value in any row. Declare what it may hold, or leave it out."
         return _Draft(line="categories = []", comment=comment, commented=True)
