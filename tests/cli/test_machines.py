@@ -85,6 +85,7 @@ COMMANDS = [
     ["export", "out.parquet", "-o", "out.csv"],
     ["query", "out.parquet", "--by", "home"],
     ["query", "out.parquet", "--where", "home = 'north'"],
+    ["query", "out.parquet", "--by", "home", "-o", "homes.csv"],
     ["sql", "out.parquet", "SELECT count(*) AS rows FROM release"],
     ["plot", "out.parquet", "--by", "age", "-o", "ages.svg"],
     ["ledger", "show", "people.ledger"],

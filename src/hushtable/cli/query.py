@@ -74,7 +74,7 @@ def query(
 
     if not by and (top is not None or simultaneous):
         raise typer.BadParameter("--top and --simultaneous go with --by.")
-    form = chosen_format("json" if json else format, output)
+    form = chosen_format("json" if json and output is None else format, output)
     release = open_release(file)
     if by:
         rows = release.by(
@@ -103,6 +103,7 @@ def query(
                 "confidence": confidence,
                 "guarantee": release.guarantee,
             },
+            as_document=json,
         )
         typer.echo(promises, err=True)
         typer.echo(printable(release.guarantee), err=True)
@@ -139,11 +140,11 @@ def sql(
     from hushtable.cli.printing import console
     from hushtable.cli.showing import chosen_format, shown_rows, write
 
-    form = chosen_format("json" if json else format, output)
+    form = chosen_format("json" if json and output is None else format, output)
     release = open_release(file)
     rows = release.sql(text)
     if form != "table":
-        write(rows, form, output, overwrite=overwrite)
+        write(rows, form, output, overwrite=overwrite, as_document=json)
         return
     console().print(shown_rows(rows, attributes=release.domain.names))
     _say_what_is_left(rows.num_rows, "rows")

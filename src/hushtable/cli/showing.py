@@ -63,11 +63,14 @@ def write(
     overwrite: bool,
     what: str | None = None,
     facts: Mapping[str, object] | None = None,
+    as_document: bool = False,
 ) -> None:
     """Write data to a file, or to standard output; `what` says which columns tell that a file is ours.
 
-    With `facts`, JSON is one object that has them beside its `rows`.
+    With `facts`, JSON is one object that has them beside its `rows`. `as_document`: whether that a
+    file was written is told as JSON too.
     """
+    from hushtable.cli.printing import print_json
     from hushtable.files.placing import new_file, only
     from hushtable.files.recognising import is_table
 
@@ -85,7 +88,10 @@ def write(
         hint = "Results of SQL as CSV or JSON look like any file: remove it yourself, or give another name."
     with new_file(output, overwrite=overwrite, check=only(is_table(form, what), known, hint)) as file:
         writer(rows, file)
-    typer.echo(f"{output}: {rows.num_rows:,} rows.")
+    if as_document:
+        print_json({"file": str(output), "rows": rows.num_rows})
+    else:
+        typer.echo(f"{output}: {rows.num_rows:,} rows.")
 
 
 def shown_rows(rows: pa.Table, *, attributes: tuple[str, ...]) -> Table:
