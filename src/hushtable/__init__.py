@@ -27,6 +27,7 @@ from hushtable.errors import (
     LowMemory,
     MissingJava,
     MissingPackage,
+    OutputExists,
     Stopped,
     TooManyCells,
     TooManyRows,
@@ -39,9 +40,12 @@ if TYPE_CHECKING:
     from hushtable.answers.estimation.estimate import Estimate
     from hushtable.answers.release import Release, open
     from hushtable.conditions.conditions import between
+    from hushtable.domain.declaring import bins, categories, integers, times
     from hushtable.domain.domain import Domain
     from hushtable.domain.measure import Unit
     from hushtable.engines.counting import count
+    from hushtable.engines.local.checking import check
+    from hushtable.engines.local.drafting import draft
     from hushtable.ledger.ledger import Ledger
     from hushtable.methods.settings import (
         Everything,
@@ -99,6 +103,7 @@ __all__ = [
     "Marginals",
     "MissingJava",
     "MissingPackage",
+    "OutputExists",
     "Plan",
     "Priority",
     "ProductDyadic",
@@ -119,11 +124,17 @@ __all__ = [
     "WastedRelease",
     "__version__",
     "between",
+    "bins",
+    "categories",
+    "check",
     "count",
+    "draft",
+    "integers",
     "open",
     "plan",
     "publish",
     "summarize",
+    "times",
 ]
 
 # Loaded on first use, so that `import hushtable` stays as quick as a look at the errors.
@@ -152,11 +163,17 @@ _HOMES = {
     "Tree": "hushtable.structures.pruned",
     "Unit": "hushtable.domain.measure",
     "between": "hushtable.conditions.conditions",
+    "bins": "hushtable.domain.declaring",
+    "categories": "hushtable.domain.declaring",
+    "check": "hushtable.engines.local.checking",
     "count": "hushtable.engines.counting",
+    "draft": "hushtable.engines.local.drafting",
+    "integers": "hushtable.domain.declaring",
     "plan": "hushtable.planning.plan",
     "publish": "hushtable.publishing.publish",
     "open": "hushtable.answers.release",
     "summarize": "hushtable.summaries.summarize",
+    "times": "hushtable.domain.declaring",
 }
 
 

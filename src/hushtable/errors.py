@@ -6,13 +6,11 @@ the values as fields; no message carries a private count or row.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from fractions import Fraction
 from functools import wraps
 from reprlib import Repr
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from fractions import Fraction
+from typing import ParamSpec, TypeVar
 
 _LONG = 10_000  # characters; of a longer text only the start is looked at
 _START = Repr()  # of a list or a table: what a message has room for, whatever the rest holds
@@ -282,6 +280,15 @@ class BadOutput(HushtableError, OSError):
     def __init__(self, fact: str, hint: str, *, file: str) -> None:
         self.fact, self.hint, self.file = fact, hint, file
         super().__init__(f"{file}: {fact}. {hint}")
+
+
+class OutputExists(BadOutput):
+    """There is something of this name already, and `overwrite` was not given.
+
+    >>> import hushtable as ht
+    >>> print(ht.OutputExists("there is a file already", "Give another name.", file="commute.parquet"))
+    commute.parquet: there is a file already. Give another name.
+    """
 
 
 class BudgetExceeded(HushtableError):

@@ -419,6 +419,8 @@ def test_more_ranges_than_can_be_put_together(tmp_path: Path) -> None:
         assert release.total("a < 3000000").high > 0
         with pytest.raises(ht.BadQuery, match="in the order 'a', 'b', these cells lie in 4,194,304 ranges"):
             release.total("b < 7")
+        with pytest.raises(ht.BadQuery, match=r"Each value of 'a' has .* whose order has 'b' first"):
+            release.by("b", where="b < 40")
         with pytest.raises(ht.BadQuery, match="there are 4,194,304 groups, and at most 1,000,000"):
             release.by("a", top=3)
         assert release.by("b", where="a = 3 AND b < 40", top=3).num_rows == 3

@@ -106,6 +106,39 @@ def test_examples_in_docstrings_run(name: str, tmp_path: Path, monkeypatch: pyte
         check_examples(test)
 
 
+# What a reader copies uses the public names alone. These pages show how it works inside, or how to add to it.
+INSIDE = {
+    "docs/extending.md",
+    "docs/format.md",
+    "docs/explanation/answers.md",
+    "docs/explanation/cubes-and-sketches.md",
+    "docs/explanation/planning.md",
+    "docs/explanation/ranges.md",
+    "docs/guarantees/exact-noise.md",
+}
+INNER = re.compile(r"^ *(?:>>> |\.\.\. )? *(?:from hushtable\.\S+ import|import hushtable\.).*", re.MULTILINE)
+
+
+def inner_imports(page: str) -> list[str]:
+    """The lines on a page that import anything of hushtable but its public names."""
+    return INNER.findall(page)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [*PAGES, *ON_SPARK, *sorted((ROOT / "examples").rglob("*.md"))],
+    ids=lambda path: str(path.relative_to(ROOT)),
+)
+def test_a_page_imports_public_names_alone(path: Path) -> None:
+    found = inner_imports(path.read_text(encoding="utf-8"))
+
+    assert bool(found) == (str(path.relative_to(ROOT)) in INSIDE), found
+
+
+def test_an_import_of_something_inside_is_noticed() -> None:
+    assert len(inner_imports("import hushtable as ht\n>>> from hushtable.domain.domain import Domain\n")) == 1
+
+
 def test_every_public_name_has_an_example() -> None:
     public = {name: getattr(hushtable, name) for name in hushtable.__all__}
     without = [

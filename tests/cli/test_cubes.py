@@ -151,7 +151,7 @@ def test_a_sketch_needs_no_size(options: list[str], structure: ht.CountSketch) -
 def test_what_does_not_fit_is_one_clear_error(options: list[str], message: str, folder: Path) -> None:
     done = run(*PUBLISH, *QUIET, *SIZE, *options)
 
-    assert done.exit_code == 1
+    assert done.exit_code == 2
     assert done.stderr.startswith("error: ")
     assert message in in_one_line(done.stderr), done.stderr
     assert not (folder / "out.parquet").exists()
@@ -169,7 +169,7 @@ def test_what_does_not_fit_is_one_clear_error(options: list[str], message: str, 
 def test_a_sketch_takes_no_other_summary(options: list[str], message: str, folder: Path) -> None:
     done = run(*PUBLISH, *QUIET, "--structure", "sketch", "--width", "9", *options)
 
-    assert done.exit_code == 1
+    assert done.exit_code == 2
     assert message in in_one_line(done.stderr), done.stderr
     assert not (folder / "out.parquet").exists()
 
@@ -224,7 +224,7 @@ def test_a_cube_is_shown_asked_thinned_and_exported(folder: Path) -> None:
     assert grouped.exit_code == 0
     assert "from the marginal of home, work" in in_one_line(grouped.output)
     refused = run("query", "out.parquet", "--where", 'home < 10 AND "age, years" = 1')
-    assert refused.exit_code == 1
+    assert refused.exit_code == 2
     assert "no marginal of this release has 'home', 'age, years' together" in in_one_line(refused.stderr)
     found = run("sql", "out.parquet", "SELECT count(*) AS n FROM release WHERE marginal = 'home'")
     assert "30" in found.output
@@ -256,7 +256,7 @@ def test_a_sketch_is_shown_and_exported_and_not_thinned(folder: Path) -> None:
     assert "`count` is a noisy sum over the cells of a bucket, half of them counted as negative" in shown
 
     refused = run("thin", "out.parquet", "--size", "5", "--output", "few.parquet")
-    assert refused.exit_code == 1
+    assert refused.exit_code == 2
     assert "a sketch needs all of its buckets" in refused.stderr
     assert run("export", "out.parquet", "-o", "out.csv").exit_code == 0
     lines = (folder / "out.csv").read_text().splitlines()

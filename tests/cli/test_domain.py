@@ -134,12 +134,12 @@ def test_a_draft_goes_to_a_file_of_the_owner(folder: Path) -> None:
 def test_a_file_that_exists_is_kept(folder: Path) -> None:
     done = run("domain", "draft", "people.csv", "--output", "commute.toml")
 
-    assert done.exit_code == 1
+    assert done.exit_code == 6
     assert "--overwrite" in done.stderr
     assert (folder / "commute.toml").read_text() == DOMAIN
 
     done = run("domain", "draft", "people.csv", "--output", "commute.toml", "--overwrite")
-    assert done.exit_code == 1
+    assert done.exit_code == 3
     assert "not a draft that nobody has reviewed" in " ".join(done.stderr.split())
     assert (folder / "commute.toml").read_text() == DOMAIN
 
@@ -151,7 +151,7 @@ def test_a_file_that_exists_is_kept(folder: Path) -> None:
 def test_a_folder_that_is_not_there_is_told() -> None:
     done = run("domain", "draft", "people.csv", "--output", "nowhere/people.toml")
 
-    assert done.exit_code == 1
+    assert done.exit_code == 3
     assert "nowhere/people.toml: its folder is not there" in " ".join(done.stderr.split())
 
 

@@ -52,7 +52,7 @@ def test_an_unknown_engine_is_wrong_usage() -> None:
 def test_structures_that_spark_does_not_draw_are_refused_before_it_starts(options: list[str]) -> None:
     done = run(*PUBLISH, "--engine", "spark", *options)
 
-    assert done.exit_code == 1
+    assert done.exit_code == 2
     assert "is not drawn on Spark" in done.stderr
 
 

@@ -55,7 +55,7 @@ def test_a_release_for_another_unit_is_refused_before_a_row_is_read(folder: Path
 
     done = run(*PUBLISH, "commute.parquet")
 
-    assert done.exit_code == 1
+    assert done.exit_code == 3
     assert "protects each person_id, and this release each row" in done.stderr
     assert "hushtable ledger declare FILE --bound row=K" in done.stderr
     assert ht.Ledger.open("people.ledger").entries() == []
@@ -98,13 +98,13 @@ def test_a_ledger_of_version_1_is_shown_and_upgraded(folder: Path) -> None:
     done = run("ledger", "upgrade", "people.ledger", "--unit", "row")
 
     assert "Its unit is not stated. Before it is charged again, give: hushtable ledger upgrade" in shown
-    assert refused.exit_code == 1
+    assert refused.exit_code == 3
     assert "`hushtable ledger upgrade FILE --unit NAME`" in refused.stderr
     assert done.stdout.startswith("people.ledger: version 2, protects each row. epsilon 1300000")
     assert run(*PUBLISH, "commute.parquet").exit_code == 0
     assert len(ht.Ledger.open("people.ledger").entries()) == 4
     again = run("ledger", "upgrade", "people.ledger", "--unit", "person_id")
-    assert (again.exit_code, ht.Ledger.open("people.ledger").unit) == (1, "row")
+    assert (again.exit_code, ht.Ledger.open("people.ledger").unit) == (3, "row")
 
 
 def test_an_empty_ledger() -> None:
@@ -203,12 +203,12 @@ def test_wrong_usage_exits_with_2(arguments: list[str], folder: Path) -> None:
         (["ledger", "show", "people.csv"], "people.csv"),
     ],
 )
-def test_our_errors_exit_with_1(arguments: list[str], message: str, folder: Path) -> None:
+def test_our_errors_say_what_is_wrong(arguments: list[str], message: str, folder: Path) -> None:
     before = (folder / "people.csv").read_bytes()
 
     done = run(*arguments)
 
-    assert done.exit_code == 1
+    assert done.exit_code == (2 if "epsilon" in message else 3)
     assert done.stderr.startswith("error: ")
     assert message in done.stderr
     assert "Traceback" not in done.output

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import signal
 import subprocess
@@ -13,6 +14,8 @@ from typing import Any
 import pytest
 
 import hushtable
+from hushtable.cli.grouping import COMMON, GROUPS
+from hushtable.cli.publish import publish
 from hushtable.engines.local import checking
 from tests.cli.commands import SCRIPT, run, run_script
 
@@ -85,10 +88,11 @@ def test_wrong_usage_exits_with_2(arguments: list[str]) -> None:
         ([*FIT, "--sum-column", "age", "--clamp", "2", "1"], "clamp=(2, 1)"),
     ],
 )
-def test_our_errors_exit_with_1(arguments: list[str], message: str) -> None:
+def test_our_errors_say_what_is_wrong(arguments: list[str], message: str) -> None:
     done = run(*arguments)
 
-    assert done.exit_code == 1
+    # Of options, or of files.
+    assert done.exit_code == (2 if arguments[: len(FIT)] == FIT and arguments[-1] != "commute.toml" else 3)
     assert done.stderr.startswith("error: ")
     assert message in done.stderr
     assert "Traceback" not in done.stderr
@@ -180,3 +184,20 @@ def test_help_loads_nothing_heavy() -> None:
 
     heavy = {"duckdb", "pyarrow", "numpy", "rich", "cryptography", "flint"}
     assert heavy & set(done.stdout.split()) == set()
+
+
+def test_the_help_of_publish_is_in_groups_and_hides_nothing_for_good() -> None:
+    short, whole = (run("publish", wanted).stdout for wanted in ("--help", "--help-all"))
+    options = {f"--{name.replace('_', '-')}" for name in inspect.signature(publish).parameters} - {
+        "--ctx",
+        "--data",
+    }
+    headers = [f"{group}:" for group in GROUPS]
+
+    assert [line for line in whole.splitlines() if line in headers] == headers
+    assert [option for option in sorted(options) if f" {option}" not in whole.partition("\nData:")[2]] == []
+    assert "\nOther:" not in whole
+    listed = {f"--{name.replace('_', '-')}" for name in COMMON} & options
+    assert all(f" {option}" in short.partition("\nData:")[2] for option in listed)
+    assert "--branching" not in short
+    assert short.index("--epsilon") < short.index("--size")

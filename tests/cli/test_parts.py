@@ -59,7 +59,7 @@ def test_a_release_in_parts_is_thinned_in_its_place(base: Path, monkeypatch: pyt
     monkeypatch.chdir(base / "parts")
     command = ["thin", "trips.parquet", "--size", "3", "--output", "trips.parquet"]
     refused = run(*command)
-    assert refused.exit_code == 1
+    assert refused.exit_code == 6
     assert "there is a folder of this name already" in refused.output
 
     assert run(*command, "--overwrite").exit_code == 0
@@ -73,6 +73,6 @@ def test_a_part_and_a_damaged_folder_are_refused(base: Path, monkeypatch: pytest
     Path("trips.parquet/part-00003.parquet").unlink()
     damaged = run("show", "trips.parquet")
 
-    assert (one.exit_code, damaged.exit_code) == (1, 1)
+    assert (one.exit_code, damaged.exit_code) == (3, 3)
     assert "it is part 4 of 7 of a release" in " ".join(one.output.split())
     assert "part-00003.parquet is missing" in " ".join(damaged.output.split())

@@ -103,9 +103,9 @@ def test_labels_stand_beside_values_and_change_nothing_on_a_terminal() -> None:
     ("by", "names"),
     [
         (["home"], ["home"]),
-        (["sector, main"], ["sector, main"]),
-        (["home", "sector, main"], ["home", "sector, main"]),
-        (["sector, main", "home"], ["sector, main", "home"]),
+        (["sector, main"], ["sector, main", "sector, main_label"]),
+        (["home", "sector, main"], ["home", "sector, main", "sector, main_label"]),
+        (["sector, main", "home"], ["sector, main", "sector, main_label", "home"]),
     ],
 )
 def test_names_that_hold_a_comma(by: list[str], names: list[str]) -> None:
@@ -118,7 +118,7 @@ def test_names_that_hold_a_comma(by: list[str], names: list[str]) -> None:
 def test_names_between_commas() -> None:
     out, _ = data("query", "people.parquet", "--by", "region, income", "--format", "csv")
 
-    assert next(csv.reader(io.StringIO(out.decode()))) == ["region", "income", *NUMBERS]
+    assert next(csv.reader(io.StringIO(out.decode()))) == ["region", "region_label", "income", *NUMBERS]
 
 
 def test_more_groups_than_a_person_reads() -> None:
@@ -146,7 +146,7 @@ def test_data_is_pure_and_unrounded() -> None:
                 [float(value) for value in row.values()] for row in found.to_pylist()
             ]
         elif form == "json":
-            assert json.loads(out) == found.to_pylist()
+            assert json.loads(out)["rows"] == found.to_pylist()
         else:
             table = pq.read_table(io.BytesIO(out))
             assert table.equals(found)
@@ -158,7 +158,9 @@ def test_one_estimate_as_data() -> None:
     out, err = data("query", "flows.parquet", "--confidence", "0.5", "--format", "json")
 
     row = {"estimate": answer.value, "standard_error": answer.standard_error}
-    assert json.loads(out) == [row | {"low": answer.low, "high": answer.high}]
+    assert json.loads(out)["rows"] == [row | {"low": answer.low, "high": answer.high}]
+    assert json.loads(out)["note"] == answer.note
+    assert json.loads(out)["confidence"] == 0.5
     assert err.startswith(f"Intervals of 50 %: {answer.note}.\n")
 
 
@@ -166,19 +168,19 @@ def test_options_reach_the_answer() -> None:
     opened = ht.open("people.parquet")
     assert opened.total(corrected=False).value != opened.total().value
     bare, err = data("query", "people.parquet", "--bare", "--format", "json")
-    assert json.loads(bare)[0]["estimate"] == opened.total(corrected=False).value
+    assert json.loads(bare)["rows"][0]["estimate"] == opened.total(corrected=False).value
     assert "the estimate is the sum of the published weights" in err
     assumed, err = data("query", "people.parquet", "--by", "income", "--assume", "even", "--format", "json")
-    assert json.loads(assumed) == opened.by("income", assume="even").to_pylist()
+    assert json.loads(assumed)["rows"] == opened.by("income", assume="even").to_pylist()
     assert b"low_if_even" in assumed
     assert "the interval assumes that" in err
     together, err = data("query", "people.parquet", "--by", "income", "--simultaneous", "--format", "json")
-    assert json.loads(together) == opened.by("income", simultaneous=True).to_pylist()
+    assert json.loads(together)["rows"] == opened.by("income", simultaneous=True).to_pylist()
     assert "hold together" in err
     north, _ = data(
         "query", "people.parquet", "--by", "income", "--where", "region = 'north'", "--format", "json"
     )
-    assert json.loads(north) == opened.by("income", where="region = 'north'").to_pylist()
+    assert json.loads(north)["rows"] == opened.by("income", where="region = 'north'").to_pylist()
 
 
 def test_sql_for_people() -> None:
@@ -286,7 +288,7 @@ def test_files_are_written_whole_and_never_replaced_unasked(kind: str, folder: P
     assert written == data(*asked[:3], "--format", kind)[0]
 
     again = run(*asked)
-    assert again.exit_code == 1
+    assert again.exit_code == 6
     assert "--overwrite" in again.stderr
     other = run("query", "people.parquet", "--by", "region", "-o", f"out.{kind}", "--overwrite")
     if kind == "parquet":
@@ -296,7 +298,7 @@ def test_files_are_written_whole_and_never_replaced_unasked(kind: str, folder: P
         return
     # Results of SQL have any columns: as CSV or JSON they cannot be told from the owner's files.
     for done in (other, run(*asked, "--overwrite")):
-        assert done.exit_code == 1
+        assert done.exit_code == 3
         assert "what is there is not" in done.stderr
     assert (folder / f"out.{kind}").read_bytes() == written
 
@@ -305,10 +307,10 @@ def test_files_are_written_whole_and_never_replaced_unasked(kind: str, folder: P
 def test_answers_replace_answers_and_nothing_else(kind: str, folder: Path) -> None:
     asked = ["query", "people.parquet", "-o", f"out.{kind}", "--overwrite"]
     (folder / f"out.{kind}").write_text("mine\n1\n")
-    assert run(*asked).exit_code == 1
+    assert run(*asked).exit_code == 3
     assert (folder / f"out.{kind}").read_text() == "mine\n1\n"
     before = (folder / "people.parquet").read_bytes()
-    assert run("query", "people.parquet", "-o", "people.parquet", "--overwrite").exit_code == 1
+    assert run("query", "people.parquet", "-o", "people.parquet", "--overwrite").exit_code == 3
     assert (folder / "people.parquet").read_bytes() == before
 
     (folder / f"out.{kind}").unlink()
@@ -385,11 +387,11 @@ def test_wrong_usage_exits_with_2(arguments: list[str], folder: Path) -> None:
         (["query", "flows.parquet", "--where", "repeat('x', 1000000000) = home"], "uses `repeat`"),
     ],
 )
-def test_our_errors_exit_with_1(arguments: list[str], message: str, folder: Path) -> None:
+def test_our_errors_are_messages(arguments: list[str], message: str, folder: Path) -> None:
     before = sorted(folder.iterdir())
     done = run(*arguments)
 
-    assert done.exit_code == 1, done.output
+    assert done.exit_code in (2, 3), done.output
     assert done.stderr.startswith("error: ")
     assert message in done.stderr
     assert "\x1b" not in done.stderr

@@ -95,7 +95,7 @@ def test_cells_are_what_is_left_out() -> None:
 def test_what_does_not_fit_is_one_clear_error(options: list[str], message: str, folder: Path) -> None:
     done = run(*PUBLISH, "--size", "40", *options)
 
-    assert done.exit_code == 1
+    assert done.exit_code == 2
     assert done.stderr.startswith("error: ")
     assert any(each in " ".join(done.stderr.split()) for each in message.split("|")), done.stderr
     assert not (folder / "out.parquet").exists()
@@ -132,5 +132,5 @@ def test_a_cutoff_of_a_tree() -> None:
     assert ht.open("out.parquet").cutoff == 30
 
     low = run(*PUBLISH, "--overwrite", "--structure", "tree", "--summary", "filter", "--cutoff", "1")
-    assert low.exit_code == 1
+    assert low.exit_code == 2
     assert "is so low that noise makes a tree grow" in low.stderr

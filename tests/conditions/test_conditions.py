@@ -123,7 +123,7 @@ def test_what_a_release_shows_names_its_code(values: Kind) -> None:
     "several",
     [
         [30, 40, 30],
-        (30, 40),
+        (30, 40, 30),
         {30, 40},
         frozenset({30.0, 40}),
         range(30, 50, 10),
@@ -365,3 +365,24 @@ def test_a_list_of_100_000_values_takes_no_time_of_its_square(kind: str) -> None
 
     assert cells == 26 * 10**5
     assert process_time() - start < 10  # measured: 1.04 s beside other work
+
+
+def test_two_numbers_in_brackets_are_no_range() -> None:
+    with pytest.raises(ht.BadQuery, match=r"ht\.between\(30, 40\) for the range .*, or \[30, 40\] for two"):
+        codes(FIVES, (30, 40))
+
+    assert codes(Categories(values=("a", "b", "c")), ("a", "b")) == [0, 1]  # which have no ranges
+
+
+def test_a_label_names_its_category() -> None:
+    counties = Categories(
+        values=("06001", "06003", "b", "x", "y"), labels=("Alameda", "b", "Alpine", "z", "z")
+    )
+
+    assert codes(counties, "Alameda") == [0]
+    assert codes(counties, ["Alpine", "06003"]) == [1, 2]
+    assert codes(counties, "b") == [2]  # a value comes before a label
+    with pytest.raises(ht.BadQuery, match=r"the label of 2 categories\.\nWrite their values: 'x', 'y'"):
+        codes(counties, "z")
+    with pytest.raises(ht.BadQuery, match="Did you mean 'Alpine'"):
+        codes(counties, "Alpin")

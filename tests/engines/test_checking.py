@@ -24,7 +24,8 @@ from hushtable.domain.attributes import Attribute, Categories, Edges, Fate, Inte
 from hushtable.domain.domain import Domain
 from hushtable.domain.measure import Measure, Unit
 from hushtable.engines.counting import count
-from hushtable.engines.local.checking import Look, Report, UnitLook, check_rows, names_in
+from hushtable.engines.local.checking import check_rows, names_in
+from hushtable.engines.local.reporting import Look, Report, UnitLook
 from hushtable.engines.sliced.engine import LEAST_MEMORY
 from hushtable.errors import BadData, BadNumber, BadQuery
 from tests.domain.examples import attributes

@@ -24,8 +24,8 @@ from hushtable.domain.attributes import Bins, Categories, Integers, Kind, Times
 from hushtable.domain.domain import Domain
 from hushtable.domain.syntax import domain_of
 from hushtable.engines.local.checking import check_rows
-from hushtable.engines.local.drafting import MOST_CATEGORIES, draft_domain
-from hushtable.errors import BadData
+from hushtable.engines.local.drafting import MOST_CATEGORIES, draft
+from hushtable.errors import BadData, BadOutput
 from tests.harness.statistics import tries
 
 DAY = datetime(2024, 3, 5)
@@ -64,7 +64,7 @@ def table_of(values: Any, kind: Any = None) -> pa.Table:
 def only_kind(values: Any, kind: Any = None) -> Kind | None:
     """Draft one column, check it, and return its kind, or None where it is commented out."""
     table = pa.table({"x": pa.array(values, kind), "other": pa.array([1] * len(values), pa.int8())})
-    text = draft_domain(table)
+    text = draft(table)
     check_all_inside(text, table)
     return kinds(text).get("x")
 
@@ -104,7 +104,7 @@ times = { start = "2024-03-05", stop = "2024-03-07", every = "1 hour", timezone 
 
 
 def test_what_a_draft_says() -> None:
-    text = draft_domain(PEOPLE)
+    text = draft(PEOPLE)
 
     head, body = text[: text.index("reviewed = false")], text[text.index("\nreviewed = false") + 1 :]
     assert head.startswith("# PRIVATE until reviewed")
@@ -124,7 +124,7 @@ def test_what_a_draft_says() -> None:
     ],
 )
 def test_a_few_odd_values_do_not_make_numbers_words(values: list[str], kind: str) -> None:
-    text = draft_domain(pa.table({"x": values * 5}))
+    text = draft(pa.table({"x": values * 5}))
 
     assert kind in text
     assert ("cannot be read so; they count as missing" in text) == ("categories" not in kind)
@@ -167,9 +167,9 @@ def written(kind: str, folder: Path) -> Path:
 def test_every_source_gives_the_same_draft(kind: str, tmp_path: Path) -> None:
     path = written(kind, tmp_path)
 
-    text = draft_domain(path)
+    text = draft(path)
 
-    assert kinds(text) == kinds(draft_domain(PEOPLE))
+    assert kinds(text) == kinds(draft(PEOPLE))
     check_all_inside(text, path)
 
 
@@ -179,7 +179,7 @@ def test_a_draft_of_a_query(kind: str, tmp_path: Path) -> None:
     table = "people" if kind in ("duckdb", "sqlite") else "data"
     query = f"SELECT age AS years, * FROM {table} WHERE age IS NOT NULL"
 
-    text = draft_domain(path, query=query)
+    text = draft(path, query=query)
 
     assert list(kinds(text)) == ["years", "age", "income", "home", "born", "seen"]
     assert "SELECT" not in text
@@ -192,15 +192,15 @@ def test_a_database_with_several_tables_needs_a_query(tmp_path: Path) -> None:
         connection.execute("CREATE TABLE pets (name TEXT)")
 
     with pytest.raises(BadData, match="several tables"):
-        draft_domain(path)
+        draft(path)
 
 
 def test_the_first_rows_alone(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_text('{"a": 1}\n{"a": 2, "b": 7}\n')
 
-    assert kinds(draft_domain(path, rows=1)) == {"a": Integers(low=1, high=1)}
-    assert list(kinds(draft_domain(path))) == ["a", "b"]
+    assert kinds(draft(path, rows=1)) == {"a": Integers(low=1, high=1)}
+    assert list(kinds(draft(path))) == ["a", "b"]
 
 
 whole = st.integers(-(2**63), 2**63 - 1) | st.integers(-1000, 1000)
@@ -214,8 +214,10 @@ def test_whole_numbers_lie_inside(values: list[int | None]) -> None:
 
     if not values_there:
         assert found is None
-    elif max(values_there) - min(values_there) < 10**18:
+    elif max(values_there) - min(values_there) < 900_000:
         assert isinstance(found, Integers)
+    else:  # never so many integers
+        assert found is None or isinstance(found, Bins) or found.size <= 10**6
 
 
 finite = st.floats(-1e12, 1e12, allow_subnormal=False) | st.sampled_from([0.1, 0.3, 0.7, 1e-9, -0.3])
@@ -293,10 +295,10 @@ def test_instants_ask_for_a_time_zone(tmp_path: Path) -> None:
     clocks = (table_of([DAY]), table_of(["2024-03-05 10:00"]), table_of([date(2024, 3, 5)]))
 
     for data in instants:
-        text = draft_domain(data)
+        text = draft(data)
         assert "Europe/Berlin" in text
         assert isinstance(kinds(text)["x"], Times)
-    assert not any("Europe/Berlin" in draft_domain(data) for data in clocks)
+    assert not any("Europe/Berlin" in draft(data) for data in clocks)
 
 
 @settings(max_examples=tries(15))
@@ -333,13 +335,13 @@ def test_text_lies_inside(values: list[str | None]) -> None:
 )
 def test_what_becomes_of_a_column(values: list[Any], kind: type | None) -> None:
     if values[0] == float("inf"):
-        text = draft_domain(table_of(values))
+        text = draft(table_of(values))
         assert isinstance(kinds(text)["x"], Bins)  # infinity lies outside all bins
         return
     table = pa.table(
         {"x": values if values[0] != 2**63 else pa.array(values, pa.uint64()), "other": [1] * len(values)}
     )
-    text = draft_domain(table)
+    text = draft(table)
 
     check_all_inside(text, table)
     found = kinds(text).get("x")
@@ -350,7 +352,7 @@ def test_what_becomes_of_a_column(values: list[Any], kind: type | None) -> None:
 def test_a_boolean_says_how_to_make_it_text(tmp_path: Path) -> None:
     path = tmp_path / "rows.parquet"
     pq.write_table(pa.table({"x": [True, False, None]}), path)
-    text = draft_domain(path)
+    text = draft(path)
     query = 'SELECT * REPLACE (CAST("x" AS VARCHAR) AS "x") FROM data'
 
     assert query in " ".join(text.replace("\n# ", " ").split())
@@ -367,7 +369,7 @@ def test_json_of_several_types(tmp_path: Path) -> None:
     ]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
 
-    text = draft_domain(path)
+    text = draft(path)
 
     assert {name: type(values) for name, values in kinds(text).items()} == {
         "b": Categories,
@@ -383,14 +385,14 @@ def test_json_lines_without_names(lines: str, tmp_path: Path) -> None:
     (tmp_path / "rows.jsonl").write_text(lines)
 
     with pytest.raises(BadData, match="JSON object with names"):
-        draft_domain(tmp_path / "rows.jsonl")
+        draft(tmp_path / "rows.jsonl")
 
 
 def test_json_names_that_differ_in_case_alone(tmp_path: Path) -> None:
     """A line that has both is no row, here as in a count."""
     (tmp_path / "rows.jsonl").write_text('{"age": 3, "Age": 90}\n{"age": 4}\n')
 
-    assert kinds(draft_domain(tmp_path / "rows.jsonl")) == {"age": Integers(low=4, high=4)}
+    assert kinds(draft(tmp_path / "rows.jsonl")) == {"age": Integers(low=4, high=4)}
 
 
 def test_many_texts_are_commented_out() -> None:
@@ -399,13 +401,13 @@ def test_many_texts_are_commented_out() -> None:
 
     assert isinstance(only_kind(few), Categories)
     assert only_kind(many) is None
-    assert '# categories = { file = "x.csv" }' in draft_domain(table_of(many))
+    assert '# categories = { file = "x.csv" }' in draft(table_of(many))
 
 
 def test_numbers_among_which_a_few_are_not_numbers() -> None:
     values = [str(i % 2000) for i in range(5000)] + ["unknown"]
 
-    text = draft_domain(table_of(values))
+    text = draft(table_of(values))
 
     assert kinds(text) == {"x": Integers(low=0, high=2000)}
     assert "they count as missing" in text
@@ -416,7 +418,7 @@ def test_numbers_among_which_a_few_are_not_numbers() -> None:
     ["id", "ID", "person_id", "personId", "PERSON-ID", "user id", "uuid", "ssn", "patientid", "id_of_home"],
 )
 def test_identifiers_by_name(name: str) -> None:
-    text = draft_domain(pa.table({name: ["Jane Roe", "John Doe"], "x": [1, 2]}))
+    text = draft(pa.table({name: ["Jane Roe", "John Doe"], "x": [1, 2]}))
 
     assert list(kinds(text)) == ["x"]
     assert "--unit" in text
@@ -425,14 +427,14 @@ def test_identifiers_by_name(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["humidity", "width", "paid", "side", "grid", "covid", "idea"])
 def test_names_that_are_not_identifiers(name: str) -> None:
-    assert list(kinds(draft_domain(pa.table({name: [1, 2]})))) == [name]
+    assert list(kinds(draft(pa.table({name: [1, 2]})))) == [name]
 
 
 def test_identifiers_by_their_values() -> None:
     texts = [f"Jane {i}" for i in range(200)]
     table = pa.table({"x": texts, "y": range(200), "z": [i / 7 for i in range(200)]})
 
-    text = draft_domain(table)
+    text = draft(table)
 
     assert list(kinds(text)) == ["z"]
     assert "Jane" not in text
@@ -443,7 +445,7 @@ def test_odd_names() -> None:
     names = ["count", "Weight", 'say "x"', "new\nline", "a[0].b", "count_", "#", "ü", "select"]
     table = pa.table({name: [1] for name in names})
 
-    text = draft_domain(table)
+    text = draft(table)
 
     columns = [attribute.column for attribute in loaded(text).attributes]
     assert columns == names
@@ -453,19 +455,52 @@ def test_odd_names() -> None:
 def test_odd_names_in_comments_stay_comments() -> None:
     name = 'id\n[[attribute]]\nname = "evil" id'
 
-    text = draft_domain(pa.table({name: [1], "x": [1]}))
+    text = draft(pa.table({name: [1], "x": [1]}))
 
     assert list(kinds(text)) == ["x"]
 
 
 def test_a_table_without_rows_is_all_comments() -> None:
-    text = draft_domain(pa.table({"x": pa.array([], pa.int64())}))
+    text = draft(pa.table({"x": pa.array([], pa.int64())}))
 
     assert tomllib.loads(text).get("attribute") is None
     assert "has no value in any row" in text
 
 
 def test_the_domain_file_itself(tmp_path: Path) -> None:
-    (tmp_path / "people.toml").write_text(draft_domain(PEOPLE), encoding="utf-8")
+    (tmp_path / "people.toml").write_text(draft(PEOPLE), encoding="utf-8")
 
     assert Domain.load(tmp_path / "people.toml").names == ("age", "income", "home", "born", "seen")
+
+
+def test_some_columns_alone() -> None:
+    rows = pa.table({"a": [1, 2], "b": ["x", "y"], "c": [3, 4]})
+
+    assert list(kinds(draft(rows, columns=["c", "B"]))) == ["c", "b"]
+    with pytest.raises(BadData, match="no column 'd'"):
+        draft(rows, columns=["d"])
+
+
+def test_integers_without_end_are_no_proposal() -> None:
+    text = draft(pa.table({"area": [0, 80_000_000_000, 5] * 5}))
+
+    assert isinstance(kinds(text)["area"], Bins)
+    assert "would be more than 1,000,000 integers" in " ".join(text.replace("# ", "").split())
+
+
+def test_a_file_with_semicolons_is_told(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text("region;age\nnorth;34\n")
+
+    assert "has semicolons between names" in draft(tmp_path / "rows.csv").replace("\n# ", " ")
+
+
+def test_a_draft_is_written_for_its_owner_alone(tmp_path: Path) -> None:
+    path = tmp_path / "draft.toml"
+    text = draft(pa.table({"a": [1, 2]}), output=path)
+
+    assert path.read_text() == text
+    assert path.stat().st_mode & 0o777 == 0o600
+    draft(pa.table({"a": [1, 2, 3]}), output=path, overwrite=True)
+    path.write_text(text.replace("reviewed = false\n", ""))
+    with pytest.raises(BadOutput):
+        draft(pa.table({"a": [1, 2]}), output=path, overwrite=True)

@@ -54,12 +54,12 @@ def test_warnings_are_shown_and_are_no_failure() -> None:
 @pytest.mark.parametrize(
     ("options", "code", "said"),
     [
-        ((), 1, "a plan of them needs an assumption"),
-        ((*EXPECTED, "--profile", "counts.csv"), 1, "a plan was given more than one assumption"),
-        (EXPECTED[:4], 1, "one of three expected numbers is missing"),
-        (("--profile", "none.csv"), 1, "none.csv: it cannot be read"),
+        ((), 2, "a plan of them needs an assumption"),
+        ((*EXPECTED, "--profile", "counts.csv"), 2, "a plan was given more than one assumption"),
+        (EXPECTED[:4], 2, "one of three expected numbers is missing"),
+        (("--profile", "none.csv"), 2, "none.csv: it cannot be read"),
         ((*EXPECTED, "-o", "a.png"), 2, "--output goes with --sweep"),
-        ((*EXPECTED, "--sweep", "-o", "a.txt"), 1, "ends in .png or .svg"),
+        ((*EXPECTED, "--sweep", "-o", "a.txt"), 3, "ends in .png or .svg"),
         ((*EXPECTED, "--unit", "person"), 2, "--unit and --max-rows go together"),
         ((*EXPECTED, "--level", "home"), 2, "not of the form NAME=LEVEL"),
     ],
@@ -81,7 +81,7 @@ def test_a_sweep_is_a_table_and_a_picture(folder: Path) -> None:
     ]  # fmt: skip
     assert (folder / "a.png").read_bytes().startswith(b"\x89PNG")
     again = run(*BASE, *EXPECTED, "--sweep", "-o", "a.png")
-    assert (again.exit_code, "there is a file of this name already" in again.stderr) == (1, True)
+    assert (again.exit_code, "there is a file of this name already" in again.stderr) == (6, True)
 
 
 def test_a_sweep_is_data_and_the_same_picture_twice(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,17 +141,17 @@ def test_a_sketch_is_a_table_beside_cells() -> None:
     [
         ((*BASE[:-2], *EXPECTED), 2, "Give --size N"),
         ((*BASE, *EXPECTED, "--structure", "sketch", "--width", "9"), 2, "A sketch has no --size"),
-        ((*BASE[:-2], *EXPECTED, "--structure", "sketch"), 1, "a sketch needs a width"),
+        ((*BASE[:-2], *EXPECTED, "--structure", "sketch"), 2, "a sketch needs a width"),
         (
             (*BASE[:-2], *EXPECTED, "--structure", "sketch", "--marginals", "home"),
             2,
             "Give one of --structure",
         ),
-        ((*BASE, *EXPECTED, "--width", "9"), 1, "the structure 'cells' takes no `width`"),
-        ((*BASE, *EXPECTED, "--weights", "1"), 1, "the structure 'cells' takes no `weights`"),
-        ((*BASE, *EXPECTED, "--marginals", "work"), 1, "a marginal names 'work', which is no attribute"),
+        ((*BASE, *EXPECTED, "--width", "9"), 2, "the structure 'cells' takes no `width`"),
+        ((*BASE, *EXPECTED, "--weights", "1"), 2, "the structure 'cells' takes no `weights`"),
+        ((*BASE, *EXPECTED, "--marginals", "work"), 2, "a marginal names 'work', which is no attribute"),
         ((*BASE, *EXPECTED, "--marginals", "home", "--sweep"), 2, "--sweep is about cells"),
-        ((*BASE, *EXPECTED, "--marginals", "home", "--weights", "x"), 1, "weights='x'"),
+        ((*BASE, *EXPECTED, "--marginals", "home", "--weights", "x"), 2, "weights='x'"),
     ],
 )
 def test_wrong_use_of_structures_is_told(options: tuple[str, ...], code: int, said: str) -> None:

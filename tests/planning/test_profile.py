@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
+from math import sqrt
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 
 import hushtable as ht
 from hushtable.domain.domain import Domain
+from hushtable.errors import BadPlan
 from hushtable.methods.settings import FilterPriority, Priority
 from hushtable.planning.profile import Profile
 from hushtable.planning.reading import profile_like, read_profile
@@ -30,7 +32,7 @@ def test_a_normal_profile_has_its_cells_and_mean() -> None:
     assert spread**0.5 == pytest.approx(20, rel=0.01)
 
 
-@pytest.mark.parametrize(("mean", "sd"), [(1, 0), (2.5, 0), (1e12, 1e3), (1, 1e6), (3, 0.01)])
+@pytest.mark.parametrize(("mean", "sd"), [(1, 0), (2.5, 0), (1e12, 1e3), (57, 150), (3, 0.01)])
 def test_normal_profiles_of_any_width_are_whole_counts(mean: float, sd: float) -> None:
     found = Profile.normal(cells=1000, mean=mean, sd=sd)
 
@@ -39,6 +41,22 @@ def test_normal_profiles_of_any_width_are_whole_counts(mean: float, sd: float) -
     assert (found.counts == np.round(found.counts)).all()
     if sd < mean / 3:
         assert found.people == pytest.approx(1000 * mean, rel=1e-3)
+
+
+@pytest.mark.parametrize(("mean", "sd"), [(57, 150), (2, 3), (10, 9), (1.5, 1.2), (1000, 5000)])
+def test_a_wide_profile_has_the_mean_and_the_deviation_that_were_given(mean: float, sd: float) -> None:
+    found = Profile.normal(cells=1000, mean=mean, sd=sd)
+    variance = (found.cells * (found.counts - mean) ** 2).sum() / found.occupied
+
+    assert found.occupied == pytest.approx(1000)
+    assert found.people == pytest.approx(1000 * mean, rel=0.02)
+    assert sqrt(variance) == pytest.approx(sd, rel=0.05)
+
+
+@pytest.mark.parametrize(("mean", "sd"), [(1, 1e6), (1, 0.5), (3, 100)])
+def test_what_counts_cannot_be_is_refused(mean: float, sd: float) -> None:
+    with pytest.raises(BadPlan, match="do not have a standard deviation"):
+        Profile.normal(cells=1000, mean=mean, sd=sd)
 
 
 def test_many_counts_are_joined_without_losing_cells_or_people() -> None:

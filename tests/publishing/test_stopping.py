@@ -418,5 +418,5 @@ def test_an_error_after_the_charge_says_what_was_charged(
 
     done = CliRunner().invoke(app, [*command, "--ledger", "people.ledger"])
 
-    assert done.exit_code == 1
+    assert done.exit_code == 3
     assert done.stderr == f"error: {full}\n{CHARGED.format(folder / 'people.ledger')}\n"

@@ -300,7 +300,7 @@ def test_weights_that_no_count_has(weight: float, tmp_path: Path, made: Any) -> 
             release.to_arrow()
         out = str(tmp_path / "x.json")
         result = CliRunner().invoke(app, ["export", str(tmp_path / "x.parquet"), "--output", out])
-        assert (result.exit_code, "not finite" in result.output) == (1, True)
+        assert (result.exit_code, "not finite" in result.output) == (3, True)
 
 
 @given(

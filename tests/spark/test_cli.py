@@ -199,7 +199,7 @@ def test_the_example_of_the_help_runs_with_bars(place: Place) -> None:
 def test_errors_are_one_message(options: list[str], message: str, place: Place) -> None:
     done = publish(*options, *PUBLISH, "--no-ledger", "--output", "out.parquet")
 
-    assert (done.returncode, done.stdout) == (1, "")
+    assert (done.returncode, done.stdout) == (3, "")
     assert done.stderr.startswith(message)
     assert done.stderr.count("\n") == 1
     assert not (place.folder / "out.parquet").exists()

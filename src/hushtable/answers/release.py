@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from importlib import import_module
 from numbers import Real
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,6 +29,7 @@ from hushtable.conditions.naming import place_of
 from hushtable.conditions.selection import Selection
 from hushtable.domain.attributes import Attribute
 from hushtable.domain.items import Item, attribute_at, attribute_named, item_of, items_in
+from hushtable.domain.later import Later
 from hushtable.errors import BadChoice, BadNumber, BadQuery, shown, within_memory
 from hushtable.laws.rationals import as_count
 from hushtable.release.reading import read_head
@@ -35,7 +37,9 @@ from hushtable.release.record import ReleaseFile
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from matplotlib.figure import Figure
+    from matplotlib import figure
+else:
+    pa, figure = Later("pyarrow"), Later("matplotlib.figure")
 
 Where = Mapping[str, object] | str | None
 _LEAST = 1e-12  # below which a chance is lost in rounding
@@ -203,7 +207,7 @@ class Release(ReleaseFile):
         title: str | None = None,
         output: str | PathLike[str] | None = None,
         overwrite: bool = False,
-    ) -> Figure:
+    ) -> figure.Figure:
         """Draw `by`: bars with error bars, a line with a band over time, or a heat map of two attributes.
 
         Needs matplotlib. With `output`, the picture is also written as .png, .svg or .pdf.
@@ -223,10 +227,33 @@ class Release(ReleaseFile):
             combine=combine,
         )
         number = int(groups.schema.metadata[b"groups"])
-        figure = draw(self.terms, groups, asked, where=where, title=title, total_groups=number)
+        drawn = draw(self.terms, groups, asked, where=where, title=title, total_groups=number)
         if output is not None:
-            save(figure, output, overwrite=overwrite)
-        return figure
+            save(drawn, output, overwrite=overwrite)
+        return drawn
+
+    @within_memory
+    def thin(self, *, size: int, output: str | PathLike[str], overwrite: bool = False) -> Release:
+        """Write a smaller release of at most `size` rows to `output`, and return it. It costs no epsilon.
+
+        It has the law of a release for which so few rows had been asked at first, and its terms say so.
+        """
+        # Thinning draws lots, so it lives with what draws noise. It is looked up when it is first asked for:
+        # whoever opens and asks a release loads none of that (tests/answers/test_making.py).
+        thinning: Any = import_module("hushtable.publishing.thinning")
+        thinned: Release = thinning.thin(self, size=size, output=output, overwrite=overwrite)
+        return thinned
+
+    @within_memory
+    def export(self, path: str | PathLike[str], /, *, overwrite: bool = False) -> None:
+        """Write the rows, with labels, as the file that the end of `path` names.
+
+        It ends in .csv, .json, .jsonl, .arrow or .xlsx (which needs openpyxl). The guarantee stays with the
+        release alone.
+        """
+        from hushtable.release.exporting import export_release
+
+        export_release(self, path, overwrite=overwrite)
 
     def _cell(self, cell: Mapping[str, object] | None, values: Mapping[str, object]) -> Selection:
         """Return the one cell with these values."""

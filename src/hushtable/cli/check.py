@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from hushtable.cli.codes import REFUSED
 from hushtable.cli.options import (
     Clamp,
     CountColumn,
     Data,
     DomainFile,
+    Json,
     Levels,
     MaxRows,
     Memory,
@@ -28,10 +29,9 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from hushtable.domain.domain import Domain
-    from hushtable.engines.local.checking import Look, Report
+    from hushtable.engines.local.reporting import Look, Report, UnitLook
 
-NOTICE = "PRIVATE: true numbers, for the data owner only. Do not publish or pass on."
+_LONGEST_STRAY = 60
 
 
 def check(
@@ -47,13 +47,18 @@ def check(
     max_rows: MaxRows = None,
     rows_are_units: RowsAreUnits = False,
     memory: Memory = None,
+    stray: Annotated[
+        int,
+        typer.Option(min=0, metavar="N", help="Show the N commonest stray values too: values of rows."),
+    ] = 0,
     format: Annotated[Literal["table", "json"], typer.Option(help="For people, or for scripts.")] = "table",
+    json: Json = False,
 ) -> None:
     """Check how rows fit a domain. PRIVATE output, for the data owner only.
 
     Says which columns match, how many rows lie inside the declared values, and what happens to the
-    others. Numbers only: no value of a row is shown. The exit code is 0 if publishing would run, and would
-    count any row.
+    others. Numbers only: no value of a row is shown, unless --stray asks for it. With --unit, it shows how
+    many rows each bound would keep. The exit code is 0 if publishing would run, and would count any row.
 
     \b
     Examples:
@@ -61,7 +66,7 @@ def check(
       hushtable check visits.csv --domain visits.toml --unit person_id --max-rows 3
       hushtable check flows.parquet --domain flows.toml --count-column people
     """
-    from hushtable.cli.printing import reading
+    from hushtable.cli.printing import print_json, reading
     from hushtable.engines.local.checking import check_rows
 
     measure = measured(
@@ -76,20 +81,23 @@ def check(
             where=where,
             query=query,
             rows_are_units=rows_are_units,
+            stray=stray,
             memory=memory,
         )
-    if format == "json":
-        _print_json(report, declared)
+    if json or format == "json":
+        print_json(report.to_dict())
     else:
-        _print_tables(report, declared)
+        _print_tables(report)
     if not report.fits or report.counts_nothing:
-        raise typer.Exit(1)
+        raise typer.Exit(REFUSED)
 
 
-def _print_tables(report: Report, domain: Domain) -> None:
+def _print_tables(report: Report) -> None:
     """Print a report for people."""
     from hushtable.cli.printing import console, table
-    from hushtable.cli.words import cells_in_words, kind_in_words, printable, size_in_words
+    from hushtable.domain.wording import cells_in_words, kind_in_words, size_in_words
+    from hushtable.engines.local.reporting import NOTICE
+    from hushtable.errors import printable
 
     out = console()
     out.print(NOTICE, style="bold red")
@@ -108,11 +116,17 @@ def _print_tables(report: Report, domain: Domain) -> None:
     out.print()
     out.print(_totals(report))
     out.print()
-    out.print(f"Cells, occupied or not: {cells_in_words(domain.cells_total)}")
+    if any(look.stray for look in report.attributes):
+        out.print(_strays(report))
+        out.print()
+    if report.unit is not None and report.unit.kept:
+        out.print(_bounds(report.unit))
+        out.print()
+    out.print(f"Cells, occupied or not: {cells_in_words(report.cells_total)}")
     if report.unused:
         out.print(f"Columns not used: {', '.join(map(printable, report.unused))}")
     out.print()
-    for line in _verdict(report, domain):
+    for line in report.verdict:
         out.print(line)
     if not report.fits:
         out.print(_reasons(report))
@@ -124,7 +138,8 @@ def _cells(look: Look, name: str, declared: str) -> list[str | Text]:
     """Return the row of an attribute, or of amounts: numbers, and below them what becomes of those rows."""
     from rich.text import Text
 
-    from hushtable.cli.words import is_ordered, printable, rule_in_words
+    from hushtable.domain.wording import is_ordered, rule_in_words
+    from hushtable.errors import printable
 
     attribute = look.attribute
     column = "" if attribute.column == name else f"\ncolumn {printable(attribute.column)}"
@@ -145,16 +160,41 @@ def _cells(look: Look, name: str, declared: str) -> list[str | Text]:
     ]
 
 
+def _strays(report: Report) -> Table:
+    """Return the commonest values that are not declared: of rows, so for the owner's eyes alone."""
+    from hushtable.cli.printing import table
+    from hushtable.errors import printable
+
+    rows = table("attribute", "stray value", "rows", numbers=("rows",))
+    for look in report.attributes:
+        for value, number in look.stray:
+            cut = value if len(value) <= _LONGEST_STRAY else f"{value[: _LONGEST_STRAY - 3]}..."
+            rows.add_row(look.attribute.name, printable(repr(cut)), f"{number:,}")
+    return rows
+
+
+def _bounds(look: UnitLook) -> Table:
+    """Return what each bound on the rows of a unit would keep."""
+    from hushtable.cli.printing import table
+
+    rows = table("--max-rows", "rows kept", numbers=("--max-rows", "rows kept"))
+    for most, kept in look.worth_naming:
+        rows.add_row(f"{most:,}", f"{kept:,}")
+    return rows
+
+
 def _totals(report: Report) -> Table:
     """Return the numbers of the whole table."""
     from rich.table import Table
+
+    from hushtable.engines.local.reporting import why_not_read
 
     totals = Table.grid(padding=(0, 2))
     totals.add_column()
     totals.add_column(justify="right")
     totals.add_column(overflow="fold")
     if report.unreadable.records:
-        totals.add_row("records not read", f"{report.unreadable.records:,}", _why_not_read(report))
+        totals.add_row("records not read", f"{report.unreadable.records:,}", why_not_read(report.unreadable))
     totals.add_row("rows read", f"{report.rows_read:,}", "")
     if report.rows_dropped is not None and report.rows_counted is not None:
         totals.add_row("rows dropped", f"{report.rows_dropped:,}", "each once, whatever rules drop it")
@@ -171,80 +211,11 @@ def _totals(report: Report) -> Table:
     return totals
 
 
-def _why_not_read(report: Report) -> str:
-    """Return why records of text files could not be read, with numbers."""
-    words = {
-        "quotes": "with a quote that is not closed, or text after it",
-        "fields": "with too many or too few values",
-        "keys": "not one JSON object, or with a used key twice",
-        "too_long": "longer than 8 MiB",
-        "not_text": "not UTF-8",
-    }
-    numbers = {reason: getattr(report.unreadable, reason) for reason in words}
-    return "; ".join(f"{number:,} {words[reason]}" for reason, number in numbers.items() if number)
-
-
-def _verdict(report: Report, domain: Domain) -> Iterator[str]:
-    """Yield what publishing would do."""
-    for look in report.attributes:
-        if look.problem is None and look.missing == report.rows_read > 0:
-            yield f"No row has a value for attribute {look.attribute.name!r}: is its column's name right?"
-        elif look.problem is None and not look.inside and report.rows_read:
-            yield f"No row lies inside attribute {look.attribute.name!r}: is it declared as what it holds?"
-    if not report.fits:
-        yield "Publishing would stop:"
-    elif not domain.reviewed:
-        yield "The rows fit. Publishing refuses this domain until it is reviewed (reviewed = false)."
-    elif report.counts_nothing:
-        yield "Publishing would run, and publish noise alone: every row is dropped."
-    elif report.rows_dropped or report.unreadable.records:
-        yield "Publishing would run, without the rows that are dropped."
-    else:
-        yield "Publishing would run."
-
-
 def _reasons(report: Report) -> Table:
     """Return all that would stop publishing, and what to mend."""
     from rich.table import Table
 
     reasons = Table.grid(padding=(0, 1))
-    for problem in report.problems:
-        reasons.add_row("-", f"{problem.fact}. {problem.hint}")
-    for name, rule in report.broken:
-        reasons.add_row("-", f'attribute {name!r} has rows that its rule {rule} = "error" does not allow.')
+    for reason in report.reasons:
+        reasons.add_row("-", reason)
     return reasons
-
-
-def _print_json(report: Report, domain: Domain) -> None:
-    """Print a report for scripts."""
-    import json
-    from dataclasses import asdict
-
-    def looked(look: Look) -> dict[str, Any]:
-        said: dict[str, Any] = {"column": look.attribute.column, "type": look.column_type or None}
-        if look.problem is not None:
-            return said | {"problem": f"{look.problem.fact}. {look.problem.hint}"}
-        fates = ("inside", "missing", "unreadable", "below", "above")
-        return said | {fate: getattr(look, fate) for fate in fates}
-
-    document: dict[str, Any] = {
-        "notice": NOTICE,
-        "fits": report.fits,
-        "reviewed": domain.reviewed,
-        "rows": {"read": report.rows_read, "dropped": report.rows_dropped, "counted": report.rows_counted},
-        "records_not_read": asdict(report.unreadable),
-        "cells": domain.cells_total,
-        "attributes": {look.attribute.name: looked(look) for look in report.attributes},
-        "amount": None if report.amount is None else looked(report.amount),
-        "unit": None,
-        "broken_rules": [{"attribute": name, "rule": rule} for name, rule in report.broken],
-        "columns_not_used": report.unused,
-    }
-    if report.unit is not None:
-        document["unit"] = {"column": report.unit.unit.column, "max_rows": report.unit.unit.max_rows}
-        if report.unit.problem is not None:
-            document["unit"]["problem"] = f"{report.unit.problem.fact}. {report.unit.problem.hint}"
-        elif not report.problems:
-            numbers = ("missing", "units", "above_bound", "rows_beyond")
-            document["unit"] |= {name: getattr(report.unit, name) for name in numbers}
-    typer.echo(json.dumps(document, indent=2, ensure_ascii=False))

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-if TYPE_CHECKING:
-    pass
+from hushtable.cli.options import Json
 
 domain = typer.Typer(
     no_args_is_help=True,
@@ -27,12 +26,17 @@ def draft(
         typer.Option("--output", "-o", metavar="FILE", help="Write to this file, not to standard output."),
     ] = None,
     query: Annotated[str | None, typer.Option(metavar="SQL", help="Look at what this query selects.")] = None,
+    columns: Annotated[
+        list[str] | None,
+        typer.Option("--columns", metavar="NAME,...", help="Look at these columns alone, in this order."),
+    ] = None,
     rows: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Look at the first N rows only.")
     ] = None,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace an unreviewed draft that is there.")
     ] = False,
+    json: Json = False,
 ) -> None:
     """Write a first domain file, drawn from the data. PRIVATE until reviewed.
 
@@ -42,26 +46,26 @@ def draft(
     \b
     Examples:
       hushtable domain draft people.parquet --output people.toml
+      hushtable domain draft people.csv --columns home,age,job
       hushtable domain draft people.db --query "SELECT home, age FROM people"
     """
-    from hushtable.cli.printing import reading
-    from hushtable.engines.local.drafting import draft_domain, is_draft
-    from hushtable.engines.registry import inputs_of
-    from hushtable.files.placing import check_output, new_file, only
+    from hushtable.cli.printing import print_json, reading
+    from hushtable.engines.local.drafting import draft as drafted
 
-    rows_from = data[0] if len(data) == 1 else data
-    check = only(is_draft, "a draft that nobody has reviewed")
-    if output is not None:
-        kept = inputs_of(rows_from)
-        check_output(output, overwrite=overwrite, check=check, kept=kept)
+    wanted = None if columns is None else [name.strip() for each in columns for name in each.split(",")]
     with reading():
-        text = draft_domain(rows_from, query=query, rows=rows)
-    if output is None:
+        text = drafted(
+            data[0] if len(data) == 1 else data,
+            output=output,
+            query=query,
+            columns=wanted,
+            rows=rows,
+            overwrite=overwrite,
+        )
+    if json:
+        print_json({"file": None if output is None else str(output), "reviewed": False, "text": text})
+    elif output is None:
         typer.echo(text, nl=False)
-    else:
-        # Only its owner can read it.
-        with new_file(output, overwrite=overwrite, check=check, kept=kept, mode=0o600) as file:
-            file.write(text.encode())
     typer.echo(
         f"{output or 'This draft'} is PRIVATE until reviewed. Replace what is marked by public facts,",
         err=True,
@@ -72,6 +76,7 @@ def draft(
 @domain.command(no_args_is_help=True)
 def show(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A domain file (TOML).")],
+    json: Json = False,
 ) -> None:
     """Show the attributes of a domain file, their levels, and how many cells they make.
 
@@ -79,11 +84,16 @@ def show(
     Example:
       hushtable domain show people.toml
     """
-    from hushtable.cli.printing import console, table
-    from hushtable.cli.words import cells_in_words, kind_in_words, printable, rule_in_words
+    from hushtable.cli.documents import domain_document
+    from hushtable.cli.printing import console, print_json, table
     from hushtable.domain.domain import Domain
+    from hushtable.domain.wording import cells_in_words, kind_in_words, rule_in_words
+    from hushtable.errors import printable
 
     declared = Domain.load(file)
+    if json:
+        print_json(domain_document(declared))
+        return
     rows = table("attribute", "values", "size", "missing", "outside", numbers=("size",))
     for attribute in declared.attributes:
         column = "" if attribute.column == attribute.name else f"\ncolumn {printable(attribute.column)}"

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hushtable.cli.options import Json
+
 if TYPE_CHECKING:
     from hushtable.ledger.ledger import Ledger
 
@@ -38,6 +40,7 @@ def create(
         ),
     ] = None,
     bound: Bounds = None,
+    json: Json = False,
 ) -> None:
     """Make a ledger: a budget of epsilon for each of one group of people.
 
@@ -56,6 +59,9 @@ def create(
     from hushtable.release.terms import as_text
 
     made = Ledger.create(file, epsilon=epsilon, about=about, unit=unit, bounds=dict(map(_bound, bound or ())))
+    if json:
+        print_ledger(made)
+        return
     budget = f"{file}: a budget of epsilon = {as_text(made.epsilon)} for"
     if unit is None:
         typer.echo(f"{budget} {printable(made.about)}. The first release says who one of them is.")
@@ -68,6 +74,7 @@ def create(
 def declare(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The ledger.")],
     bound: Bounds = None,
+    json: Json = False,
 ) -> None:
     """Declare how many of another unit one unit of a ledger has at most, for ever.
 
@@ -85,7 +92,10 @@ def declare(
     account = Ledger.open(file)
     for other, most in map(_bound, bound or ()):
         account.declare(other, most=most)
-    _say_bounds(account)
+    if json:
+        print_ledger(account)
+    else:
+        _say_bounds(account)
 
 
 @ledger.command(no_args_is_help=True)
@@ -94,6 +104,7 @@ def upgrade(
     unit: Annotated[
         str, typer.Option(metavar="NAME", help="Who all of its releases so far protect: row, or a column.")
     ],
+    json: Json = False,
 ) -> None:
     """Say once whom a ledger of version 1 protects, and make it one of version 2.
 
@@ -108,6 +119,9 @@ def upgrade(
     from hushtable.ledger.ledger import Ledger
 
     account = Ledger.upgrade(file, unit=unit)
+    if json:
+        print_ledger(account)
+        return
     typer.echo(
         f"{file}: version 2, protects each {account.unit}. epsilon {share_in_words(account.spent)} is spent, "
         "as before."
@@ -117,6 +131,7 @@ def upgrade(
 @ledger.command(no_args_is_help=True)
 def show(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The ledger.")],
+    json: Json = False,
 ) -> None:
     """Show what was spent, and what is left.
 
@@ -133,6 +148,9 @@ def show(
     from hushtable.release.terms import as_text
 
     account = Ledger.open(file)
+    if json:
+        print_ledger(account)
+        return
     entries = account.entries()
     out = console()
     out.print(printable(account.about), style="bold")
@@ -167,6 +185,14 @@ def show(
     if any(entry.state == "unfinished" for entry in entries):
         out.print()
         out.print("Unfinished: running, or stopped after the charge. What it cost stays spent.")
+
+
+def print_ledger(account: Ledger) -> None:
+    """Print a ledger for scripts."""
+    from hushtable.cli.documents import ledger_document
+    from hushtable.cli.printing import print_json
+
+    print_json(ledger_document(account))
 
 
 def _bound(text: str) -> tuple[str, int]:

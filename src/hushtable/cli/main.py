@@ -1,17 +1,7 @@
 """The command `hushtable`: its commands, and the one place where errors become messages and exit codes.
 
 Promise: an error of ours is one message without a traceback. What an unexpected error says is not shown, for
-it may quote rows, unless HUSHTABLE_DEBUG=1 asks for it.
-
-====  ==============================================
-exit  when
-====  ==============================================
-0     done; for `check`: publishing would run
-1     an error of ours; for `check`: it would not run
-2     wrong usage
-70    a bug in hushtable
-130   stopped by Ctrl-C; 143 by SIGTERM
-====  ==============================================
+it may quote rows, unless HUSHTABLE_DEBUG=1 asks for it. `codes` lists the exit codes.
 """
 
 from __future__ import annotations
@@ -20,6 +10,7 @@ import errno
 import os
 import signal
 import sys
+from pathlib import Path
 from types import FrameType
 from typing import Annotated, Any, NoReturn
 
@@ -27,8 +18,11 @@ import typer
 from typer.core import TyperGroup
 
 from hushtable.cli.check import check
+from hushtable.cli.codes import BUG, LACKING, code_of
 from hushtable.cli.domain import domain
+from hushtable.cli.grouping import GroupedCommand
 from hushtable.cli.ledger import ledger
+from hushtable.cli.logs import LOG, log_to
 from hushtable.cli.plan import plan
 from hushtable.cli.plot import plot
 from hushtable.cli.publish import publish
@@ -54,9 +48,10 @@ class Commands(TyperGroup):
             return super().invoke(ctx)
         except HushtableError as error:
             typer.echo(f"error: {error}", err=True)
+            LOG.error("%s", type(error).__name__)
             if ctx.obj is not None and ctx.obj.begun and not isinstance(error, LowMemory):
                 typer.echo(ctx.obj.state, err=True)
-            code = 1
+            code = code_of(error)
         except KeyboardInterrupt:
             early = " Nothing was charged. No output was written." * (ctx.invoked_subcommand == "publish")
             state = early if ctx.obj is None else f" {ctx.obj.state}"
@@ -65,7 +60,7 @@ class Commands(TyperGroup):
             code = _STOPPED + max(_heard, default=signal.SIGINT)
         except MemoryError:
             typer.echo(f"error: {LowMemory()}", err=True)
-            code = 1
+            code = LACKING
         except typer.Abort:
             raise
         except Exception as error:
@@ -73,7 +68,8 @@ class Commands(TyperGroup):
             if broken_pipe or hasattr(error, "exit_code"):  # typer's own: wrong usage, or an exit
                 raise
             _report_bug(error)
-            code = 70
+            code = BUG
+        LOG.info("exit %s", code)
         # Raised here and not above, so that nothing leads to the error itself.
         raise typer.Exit(code)
 
@@ -105,7 +101,7 @@ app = typer.Typer(
 )
 app.command(no_args_is_help=True)(check)
 app.command(no_args_is_help=True)(plan)
-app.command(no_args_is_help=True)(publish)
+app.command(no_args_is_help=True, cls=GroupedCommand)(publish)
 app.command(no_args_is_help=True)(show)
 app.command(no_args_is_help=True)(thin)
 app.command(no_args_is_help=True)(export)
@@ -118,9 +114,14 @@ app.add_typer(ledger, name="ledger")
 
 @app.callback()
 def hushtable(
+    ctx: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
     ] = False,
+    log_file: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Add a line for each step to this file: nothing of rows."),
+    ] = None,
 ) -> None:
     """Publish huge sparse tables about people under differential privacy.
 
@@ -132,11 +133,18 @@ def hushtable(
       hushtable plan --domain people.toml --epsilon 0.1 --size 10000 \\
         --expect-cells 50000 --expect-mean 100 --expect-sd 50
       hushtable check people.parquet --domain people.toml
+      hushtable ledger create people.ledger --epsilon 1 --about "people 2024"
       hushtable publish people.parquet --domain people.toml --epsilon 0.1 \\
-        --size 10000 --output released.parquet --no-ledger
+        --size 10000 --output released.parquet --ledger people.ledger
       hushtable show released.parquet
       hushtable query released.parquet --by region
+
+    Exit codes: 0 done, 2 wrong usage, 3 refused by a file, 4 budget, 5 wasted,
+    6 the output exists, 130 interrupted; `docs/how-to/automate.md` has all.
     """
+    if log_file is not None:
+        log_to(log_file)
+    LOG.info("hushtable %s", ctx.invoked_subcommand)
 
 
 def _stop(number: int, _: FrameType | None) -> NoReturn:

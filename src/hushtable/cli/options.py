@@ -42,6 +42,7 @@ Memory: TypeAlias = Annotated[
     str | None, typer.Option(metavar="SIZE", help="Such as 2GB; by default half of the machine's.")
 ]
 
+Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON document, and nothing else.")]
 Levels: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(

@@ -17,6 +17,7 @@ from hushtable.cli.options import (
     ExpectCells,
     ExpectMean,
     ExpectSd,
+    Json,
     Levels,
     LikeFile,
     MarginalSets,
@@ -65,6 +66,7 @@ def plan(
     format: Annotated[
         Literal["table", "json"], typer.Option("--format", help="A page for people, or data.")
     ] = "table",
+    json: Json = False,
     sweep: Annotated[
         bool, typer.Option("--sweep", help="Also for a tenth to ten times the epsilon, and the size.")
     ] = False,
@@ -97,8 +99,7 @@ def plan(
       hushtable plan --domain commute.toml --epsilon 1 \\
         --like commute-2023.parquet --structure sketch --width 10000
     """
-    import json
-
+    from hushtable.cli.printing import print_json
     from hushtable.cli.words import lines
     from hushtable.domain.domain import Domain
     from hushtable.planning.judges import judged, planned_size
@@ -155,9 +156,9 @@ def plan(
     swept = found.sweep() if sweep else None
     beside = judged(found, noised) if marginals or sketched else None
     more = {"sweep": swept, "cube" if marginals else "sketch": beside}
-    if format == "json":
+    if json or format == "json":
         document = found.to_dict() | {name: each.to_dict() for name, each in more.items() if each is not None}
-        typer.echo(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))
+        print_json(document)
     else:
         typer.echo(lines(str(beside or found)))
         if swept is not None:

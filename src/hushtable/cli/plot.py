@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from hushtable.cli.options import Json
 from hushtable.cli.query import AssumeOption
 from hushtable.cli.release import Overwrite, ReleaseFile, names_of
 
@@ -30,6 +31,7 @@ def plot(
     ] = False,
     title: Annotated[str | None, typer.Option(metavar="TEXT", help="Instead of one that is made.")] = None,
     overwrite: Overwrite = False,
+    json: Json = False,
 ) -> None:
     """Draw a release by one or two attributes, with error bars.
 
@@ -43,6 +45,7 @@ def plot(
     import warnings
 
     from hushtable.answers.release import open_release
+    from hushtable.cli.printing import print_json
 
     release = open_release(file)
     names = names_of(by, release.domain.names)
@@ -61,4 +64,7 @@ def plot(
         )
     for each in said:
         typer.echo(f"note: {each.message}", err=True)
-    typer.echo(f"{output}: a picture by {' and '.join(names)}.")
+    if json:
+        print_json({"file": str(output), "by": names})
+    else:
+        typer.echo(f"{output}: a picture by {' and '.join(names)}.")

@@ -51,6 +51,15 @@ def grid(facts: Iterable[tuple[str, str]]) -> Table:
     return made
 
 
+def print_json(document: object) -> None:
+    """Print one document for scripts; fractions are exact text, as in 1/10."""
+    import json
+
+    import typer
+
+    typer.echo(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False, default=str))
+
+
 def reading() -> AbstractContextManager[object]:
     """Show that rows are being read, as long as they are, where somebody looks on."""
     if not sys.stderr.isatty():

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import typer
 
+from hushtable.cli.grouping import HelpAll
 from hushtable.cli.options import (
     Ask,
     Clamp,
@@ -21,6 +22,7 @@ from hushtable.cli.options import (
     ExpectCells,
     ExpectMean,
     ExpectSd,
+    Json,
     Levels,
     LikeFile,
     MarginalSets,
@@ -141,6 +143,8 @@ def publish(
         bool, typer.Option("--overwrite", help="Replace the release if it is there.")
     ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress, no closing words.")] = False,
+    json: Json = False,
+    help_all: HelpAll = False,
 ) -> None:
     """Publish a table of rows as one small private file.
 
@@ -171,6 +175,8 @@ def publish(
         --domain commute.toml --epsilon 0.1 --size 100000 \\
         --output spark.parquet --ledger commuters.ledger
     """
+    from hushtable.cli.documents import ledger_document, release_document
+    from hushtable.cli.printing import print_json
     from hushtable.cli.progress import shown_progress
     from hushtable.cli.release import names_of
     from hushtable.cli.words import dropped_in_words, printable
@@ -318,7 +324,10 @@ def publish(
         typer.secho(said, err=True, bold=True, fg="red")
     for warning in published.release.noise.warnings:
         typer.echo(f"warning: {printable(warning)}", err=True)
-    if not quiet:
+    if json:
+        account = None if payment.ledger is None else ledger_document(payment.ledger)
+        print_json(release_document(published.release) | {"ledger": account})
+    elif not quiet:
         typer.echo(f"{output}: {len(published.release):,} rows. {printable(published.release.guarantee)}")
         typer.echo(f"Look at it: hushtable show {output}")
 

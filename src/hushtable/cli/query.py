@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from hushtable.cli.options import Json
 from hushtable.cli.release import Overwrite, ReleaseFile, names_of
 from hushtable.cli.showing import MOST_SHOWN, FormatOption, Output
 
@@ -56,6 +57,7 @@ def query(
         typer.Option(metavar="HOW", help="How rows of a sketch are combined: mean, or median."),
     ] = None,
     format: FormatOption = None,
+    json: Json = False,
     output: Output = None,
     overwrite: Overwrite = False,
 ) -> None:
@@ -76,10 +78,11 @@ def query(
     from hushtable.cli.printing import console, grid
     from hushtable.cli.showing import chosen_format, write
     from hushtable.cli.words import printable
+    from hushtable.release.exporting import labelled_groups
 
     if not by and (top is not None or simultaneous):
         raise typer.BadParameter("--top and --simultaneous go with --by.")
-    form = chosen_format(format, output)
+    form = chosen_format("json" if json and output is None else format, output)
     release = open_release(file)
     if by:
         rows = release.by(
@@ -99,7 +102,20 @@ def query(
         rows = _as_rows(estimate)
     promises = f"Intervals of {confidence * 100:.10g} %: {printable(rows.schema.metadata[b'note'].decode())}."
     if form != "table":
-        write(rows, form, output, overwrite=overwrite, what="answers")
+        write(
+            labelled_groups(rows, release.domain) if by else rows,
+            form,
+            output,
+            overwrite=overwrite,
+            what="answers",
+            facts={
+                "hushtable": "answers",
+                "note": rows.schema.metadata[b"note"].decode(),
+                "confidence": confidence,
+                "guarantee": release.guarantee,
+            },
+            as_document=json,
+        )
         for warning in release.noise.warnings:
             typer.echo(printable(warning), err=True)
         typer.echo(promises, err=True)
@@ -122,6 +138,7 @@ def sql(
     file: ReleaseFile,
     text: Annotated[str, typer.Argument(metavar="SQL", help="One SELECT over the table `release`.")],
     format: FormatOption = None,
+    json: Json = False,
     output: Output = None,
     overwrite: Overwrite = False,
 ) -> None:
@@ -138,11 +155,11 @@ def sql(
     from hushtable.cli.printing import console
     from hushtable.cli.showing import chosen_format, shown_rows, write
 
-    form = chosen_format(format, output)
+    form = chosen_format("json" if json and output is None else format, output)
     release = open_release(file)
     rows = release.sql(text)
     if form != "table":
-        write(rows, form, output, overwrite=overwrite)
+        write(rows, form, output, overwrite=overwrite, as_document=json)
         return
     console().print(shown_rows(rows, attributes=release.domain.names))
     _say_what_is_left(rows.num_rows, "rows")

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hushtable.cli.options import Json
+
 if TYPE_CHECKING:
     import pyarrow as pa
     from rich.table import Table
@@ -32,6 +34,7 @@ def names_of(given: list[str], known: tuple[str, ...]) -> list[str]:
 def show(
     file: ReleaseFile,
     rows: Annotated[int, typer.Option(min=0, metavar="N", help="How many rows to show.")] = 10,
+    json: Json = False,
 ) -> None:
     """Show a release: its guarantee, how it was made, first rows.
 
@@ -40,10 +43,14 @@ def show(
       hushtable show commute.parquet
     """
     from hushtable.answers.release import open_release
-    from hushtable.cli.printing import console, grid
+    from hushtable.cli.documents import release_document
+    from hushtable.cli.printing import console, grid, print_json
     from hushtable.cli.words import lines, measure_in_words, printable
 
     release = open_release(file)
+    if json:
+        print_json(release_document(release, rows=rows))
+        return
     terms = release.terms
     first = release.first_rows(rows) if rows else None
     out = console()
@@ -78,10 +85,11 @@ def show(
 def _facts(release: Release) -> Iterator[tuple[str, str]]:
     """Yield how a release was made, in words."""
     from hushtable.cli import words
+    from hushtable.domain.wording import cells_in_words
 
     terms = release.terms
     unit, cube = terms.structure.row, bool(terms.parts)
-    yield "rows", f"{len(release):,} of {words.cells_in_words(terms.units_total)} {unit}s"
+    yield "rows", f"{len(release):,} of {cells_in_words(terms.units_total)} {unit}s"
     if cube:
         several = f"{len(terms.parts):,} {terms.structure.part}{'s' * (len(terms.parts) != 1)}"
         yield "structure", f"{terms.structure.called} of {several}, listed below"
@@ -140,7 +148,8 @@ def _cube_facts(terms: Terms) -> Iterator[tuple[str, str]]:
 def _attributes(domain: Domain) -> Table:
     """Return what the owner declared about each attribute."""
     from hushtable.cli.printing import table
-    from hushtable.cli.words import kind_in_words, printable, rule_in_words
+    from hushtable.domain.wording import kind_in_words, rule_in_words
+    from hushtable.errors import printable
 
     made = table("attribute", "values", "missing", "outside")
     for each in domain.attributes:
@@ -179,6 +188,7 @@ def thin(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace the release if it is there.")
     ] = False,
+    json: Json = False,
 ) -> None:
     """Make a smaller release from a finished one. It costs no epsilon.
 
@@ -187,20 +197,28 @@ def thin(
       hushtable thin commute.parquet --size 1000 --output small.parquet
     """
     from hushtable.answers.release import open_release
-    from hushtable.publishing.thinning import thin as thinned
+    from hushtable.cli.documents import release_document
+    from hushtable.cli.printing import print_json
 
-    smaller = thinned(open_release(file), size=size, output=output, overwrite=overwrite)
-    typer.echo(f"{output}: {len(smaller):,} rows.")
+    smaller = open_release(file).thin(size=size, output=output, overwrite=overwrite)
+    if json:
+        print_json(release_document(smaller))
+    else:
+        typer.echo(f"{output}: {len(smaller):,} rows.")
 
 
 def export(
     file: ReleaseFile,
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FILE", help="Ending in .csv, .json, .jsonl or .arrow.")
+        Path,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="Ending in .csv, .json, .jsonl, .arrow or .xlsx."
+        ),
     ],
     overwrite: Overwrite = False,
+    json: Json = False,
 ) -> None:
-    """Write a release as CSV, JSON or Arrow, with labels.
+    """Write a release as CSV, JSON, Arrow or Excel, with labels.
 
     Categories that have labels get a second column. The guarantee stays with the release alone.
 
@@ -209,8 +227,11 @@ def export(
       hushtable export commute.parquet -o commute.csv
     """
     from hushtable.answers.release import open_release
-    from hushtable.release.exporting import export_release
+    from hushtable.cli.printing import print_json
 
     release = open_release(file)
-    export_release(release, output, overwrite=overwrite)
-    typer.echo(f"{output}: {len(release):,} rows.")
+    release.export(output, overwrite=overwrite)
+    if json:
+        print_json({"file": str(output), "rows": len(release)})
+    else:
+        typer.echo(f"{output}: {len(release):,} rows.")

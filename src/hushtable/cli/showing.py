@@ -1,8 +1,9 @@
 """Results of queries: as a table on the screen, or as CSV, JSON or Parquet for other tools.
 
-Promise: CSV, JSON and Parquet hold the data alone, unrounded; JSON is one array of objects, in which numbers
-that JSON does not know are null. Columns that a format cannot hold, such as days beyond the year 9999, are
-text as DuckDB writes it. A file appears whole or not at all.
+Promise: CSV and Parquet hold the data alone, unrounded. JSON is one array of objects, or, of estimates, one
+object with what they rest on and `rows`; numbers that JSON does not know are null. Columns that a format
+cannot hold, such as days beyond the year 9999, are text as DuckDB writes it. A file appears whole or not at
+all.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import sys
 from collections.abc import Callable, Mapping
 from datetime import date, time
 from decimal import Decimal
+from functools import partial
 from math import isfinite
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
@@ -54,13 +56,27 @@ def chosen_format(asked: Format | None, output: Path | None) -> Format:
 
 
 def write(
-    rows: pa.Table, form: Format, output: Path | None, *, overwrite: bool, what: str | None = None
+    rows: pa.Table,
+    form: Format,
+    output: Path | None,
+    *,
+    overwrite: bool,
+    what: str | None = None,
+    facts: Mapping[str, object] | None = None,
+    as_document: bool = False,
 ) -> None:
-    """Write data to a file, or to standard output; `what` says which columns tell that a file is ours."""
+    """Write data to a file, or to standard output; `what` says which columns tell that a file is ours.
+
+    With `facts`, JSON is one object that has them beside its `rows`. `as_document`: whether that a
+    file was written is told as JSON too.
+    """
+    from hushtable.cli.printing import print_json
     from hushtable.files.placing import new_file, only
     from hushtable.files.recognising import is_table
 
     writer = _WRITERS[form]
+    if form == "json" and facts is not None:
+        writer = partial(_json_object, facts=facts)
     if output is None:
         stream = typer.get_binary_stream("stdout")
         writer(rows, stream)
@@ -72,7 +88,10 @@ def write(
         hint = "Results of SQL as CSV or JSON look like any file: remove it yourself, or give another name."
     with new_file(output, overwrite=overwrite, check=only(is_table(form, what), known, hint)) as file:
         writer(rows, file)
-    typer.echo(f"{output}: {rows.num_rows:,} rows.")
+    if as_document:
+        print_json({"file": str(output), "rows": rows.num_rows})
+    else:
+        typer.echo(f"{output}: {rows.num_rows:,} rows.")
 
 
 def shown_rows(rows: pa.Table, *, attributes: tuple[str, ...]) -> Table:
@@ -184,16 +203,23 @@ def _json(rows: pa.Table, file: IO[bytes]) -> None:
     rows = _readable(rows)
     for start in range(0, rows.num_rows, _ROWS_AT_ONCE):
         part = rows.slice(start, _ROWS_AT_ONCE).to_pylist()
-        file.write((mark + ",\n".join(_dumped(_plain(row)) for row in part)).encode())
+        file.write((mark + ",\n".join(_dumped(plain_value(row)) for row in part)).encode())
         mark = ",\n"
     file.write(b"\n]\n" if rows.num_rows else b"[]\n")
+
+
+def _json_object(rows: pa.Table, file: IO[bytes], *, facts: Mapping[str, object]) -> None:
+    head = ", ".join(f"{_dumped(name)}: {_dumped(plain_value(value))}" for name, value in facts.items())
+    file.write(f'{{{head}, "rows": '.encode())
+    _json(rows, file)
+    file.write(b"}\n")
 
 
 def _dumped(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
-def _plain(value: Any) -> Any:
+def plain_value(value: Any) -> Any:
     """Return a value as JSON has it; times as ISO text."""
     match value:
         case None | bool() | int() | str():
@@ -205,11 +231,11 @@ def _plain(value: Any) -> Any:
         case date() | time():
             return value.isoformat()
         case Mapping():
-            return {str(name): _plain(each) for name, each in value.items()}
+            return {str(name): plain_value(each) for name, each in value.items()}
         case list():
-            return [_plain(each) for each in value]
+            return [plain_value(each) for each in value]
         case tuple():  # the pairs of a map
-            return [_plain(each) for each in value]
+            return [plain_value(each) for each in value]
         case bytes():
             return value.hex()
     return str(value)
@@ -217,7 +243,7 @@ def _plain(value: Any) -> Any:
 
 def _text(value: object) -> str:
     """Return a value as text; lists and structs as JSON."""
-    plain = _plain(value)
+    plain = plain_value(value)
     return plain if isinstance(plain, str) else _dumped(plain)
 
 

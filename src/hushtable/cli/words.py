@@ -1,4 +1,4 @@
-"""Attributes, rules, summaries and numbers in words, for people to read."""
+"""Summaries, noise and numbers in words, for people to read."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from fractions import Fraction
 from math import log10, sqrt
 from typing import TYPE_CHECKING, NamedTuple
 
-from hushtable.domain.attributes import Bins, Categories, Edges, Integers, Kind, Other, Rule, Times
-from hushtable.domain.kinds import plain
 from hushtable.domain.measure import Measure
+from hushtable.domain.wording import many
 from hushtable.errors import printable as printable
 from hushtable.laws.acceptance import Acceptance
 from hushtable.laws.law import NoiseLaw
@@ -18,62 +17,8 @@ from hushtable.release.terms import as_text
 if TYPE_CHECKING:
     from hushtable.engines.sliced.keying import Tally
 
-_FEW = 4  # categories and edges that are shown
-_LARGE = 10**9
-_HUGE = 10**60
+_FEW = 4  # keys that are shown
 _EXPONENT = 10**15  # floats from here on are written with one
-
-
-def kind_in_words(values: Kind) -> str:
-    """Return what an attribute's values are, such as "integers 0 to 999,999"."""
-    match values:
-        case Integers(low=low, high=high):
-            return f"integers {low:,} to {high:,}"
-        case Categories():
-            return f"{_many(values.size, 'category', 'categories')}: {_listed(values.values)}"
-        case Bins(start=start, stop=stop, step=step):
-            bins = _many(values.size, "bin", "bins")
-            return f"{bins} of {plain(step)} from {plain(start)} to {plain(stop)}"
-        case Edges(edges=edges):
-            return (
-                f"{_many(values.size, 'bin', 'bins')} with edges {_listed([plain(edge) for edge in edges])}"
-            )
-        case Times(start=start):
-            first = start.date() if values.whole_days else start
-            steps = _many(values.size, "step", "steps")
-            return f"{steps} of {values.step_text} from {first}, {values.timezone}"
-
-
-def size_in_words(values: Kind) -> str:
-    """Return how many values there are, such as "20 bins"."""
-    match values:
-        case Integers():
-            return _many(values.size, "integer", "integers")
-        case Categories():
-            return _many(values.size, "category", "categories")
-        case Bins() | Edges():
-            return _many(values.size, "bin", "bins")
-        case Times():
-            return f"{values.size:,} x {values.step_text}"
-
-
-def is_ordered(values: Kind) -> bool:
-    """Return whether values lie below and above others."""
-    return not isinstance(values, Categories)
-
-
-def rule_in_words(rule: Rule) -> str:
-    """Return what a rule does with rows."""
-    if isinstance(rule, Other):
-        return f"to {rule.value!r}"
-    return {"drop": "dropped", "clamp": "clamped", "error": "error"}[rule]
-
-
-def cells_in_words(cells: int) -> str:
-    """Return a number of cells, exact, and as a power of ten where that is easier to grasp."""
-    if cells >= _HUGE:
-        return f"about 10^{log10(cells):.1f}"
-    return f"{cells:,}" + (f" (about 10^{log10(cells):.1f})" if cells >= _LARGE else "")
 
 
 def method_in_words(method: Method, *, of: str = "cells", consistent: bool = False) -> str:
@@ -102,12 +47,12 @@ class _Words(NamedTuple):
 
     def largest(self, size: int, *, two_sided: bool) -> str:
         if self.consistent:
-            nodes = _many(size, "node", "nodes")
+            nodes = many(size, "node", "nodes")
             return f"filter: the {nodes} whose smallest noisy count on the way from the root is largest"
         return f"filter: the {size:,} largest noisy counts{self._sides}"
 
     def priorities(self, size: int, rule: Acceptance) -> str:
-        rows = _many(size, "row", "rows")
+        rows = many(size, "row", "rows")
         if self.method.filters:
             return f"{self.method.name}: at most {rows} {self._reaching}"
         return f"{self.method.name}: a sample of at most {rows}{self._positive}"
@@ -154,7 +99,7 @@ def measure_in_words(measure: Measure) -> str:
         low, high = measure.clamp
         said = f"the sum of column {printable(measure.sum_column)}, each value clamped to {low:,}..{high:,}"
     if measure.unit is not None:
-        said += f", at most {_many(measure.unit.max_rows, 'row', 'rows')} of each "
+        said += f", at most {many(measure.unit.max_rows, 'row', 'rows')} of each "
         said += printable(measure.unit.column)
     return said
 
@@ -216,17 +161,6 @@ def number_in_words(value: float, *, digits: int = 10) -> str:
 def lines(text: str) -> str:
     """Return a text of several lines, each printable."""
     return "\n".join(map(printable, text.splitlines()))
-
-
-def _many(number: int, one: str, more: str) -> str:
-    return f"{number:,} {one if number == 1 else more}"
-
-
-def _listed(texts: list[str] | tuple[str, ...]) -> str:
-    """Return the first few texts."""
-    shown = [printable(text) or "''" for text in texts[:_FEW]]
-    cut = [text if len(text) <= 24 else f"{text[:21]}..." for text in shown]
-    return ", ".join(cut) + (", ..." if len(texts) > _FEW else "")
 
 
 def dropped_in_words(tally: Tally, *, on_spark: bool = False) -> str:

@@ -109,6 +109,11 @@ def _range(attribute: Attribute, bounds: Between) -> Runs:
 
 def _several(attribute: Attribute, value: Any) -> Any:
     """Return the values of a list or an array, or None for anything else."""
+    if isinstance(value, tuple) and len(value) == 2 and not isinstance(attribute.values, Categories):
+        fact = f"{attribute.name} = {shown(value)} could mean a range or two values"
+        low, high = (repr(each) for each in value)
+        hint = f"Write ht.between({low}, {high}) for the range without its end, or [{low}, {high}] for two."
+        raise BadQuery(fact, hint)
     if isinstance(value, list | tuple | range):
         return value
     if isinstance(value, set | frozenset):

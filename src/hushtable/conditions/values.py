@@ -37,8 +37,9 @@ def code_of(attribute: Attribute, value: object) -> int:
     """Return the code that the value names."""
     values = attribute.values
     if isinstance(values, Categories):
-        code = values.code_of(value)
-        return code if isinstance(code, int) else _refuse_category(attribute, values, value)
+        own = values.code_of(value)
+        code = own if isinstance(own, int) else _code_of_label(attribute, values, value)
+        return _refuse_category(attribute, values, value) if code is None else code
     if isinstance(values, Integers):
         whole = _whole(attribute, value)
         if not values.low <= whole <= values.high:
@@ -224,11 +225,25 @@ def _said(attribute: Attribute, value: object) -> str:
     return f"{attribute.name} = {text}"
 
 
+def _code_of_label(attribute: Attribute, values: Categories, value: object) -> int | None:
+    """Return the code of the one value that has this label, or None if there is none. Values come first."""
+    if values.labels is None or not isinstance(value, str) or value not in values.labels:
+        return None
+    if values.labels.count(value) > 1:
+        pairs = zip(values.values, values.labels, strict=True)
+        own = [shown(code) for code, label in pairs if label == value]
+        some = ", ".join(own[:_SHOWN_VALUES]) + ", ..." * (len(own) > _SHOWN_VALUES)
+        fact = f"{_said(attribute, value)} is the label of {len(own):,} categories"
+        raise BadQuery(fact, f"Write their values: {some}.")
+    return values.labels.index(value)
+
+
 def _refuse_category(attribute: Attribute, values: Categories, value: object) -> NoReturn:
     if not isinstance(value, str):
         fact = f"{_said(attribute, value)} is not text, and {shown(attribute.name)} has categories"
         raise BadQuery(fact, f"Write the value in quotes. {_some_categories(values)}")
-    near = get_close_matches(value, values.values[:_FEW_CATEGORIES], n=3)
+    known = (*values.values[:_FEW_CATEGORIES], *(values.labels or ())[:_FEW_CATEGORIES])
+    near = get_close_matches(value, known, n=3)
     guess = f"Did you mean {' or '.join(shown(each) for each in near)}? " if near else ""
     raise BadQuery(
         f"{_said(attribute, value)} is not one of its categories", guess + _some_categories(values)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cached_property
@@ -23,7 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.domain.attributes import Attribute
+from hushtable.domain.declaring import Declared
 from hushtable.domain.keys import KeySpace
+from hushtable.domain.later import Later
 from hushtable.domain.limits import LARGEST_DOMAIN, LONGEST_NOTE, MOST_ATTRIBUTES
 from hushtable.domain.origins import Origin, origin_of
 from hushtable.domain.syntax import Place, domain_of, table_of, values_table
@@ -31,42 +33,78 @@ from hushtable.errors import BadDomain, BadTable, shown
 
 if TYPE_CHECKING:
     import pyarrow as pa
+else:
+    pa = Later("pyarrow")
 
 _ROWS_AT_ONCE = 1 << 20  # so that a column of text stays below 2 GiB
 _SHOWN_ATTRIBUTES = 12
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
+@dataclass(frozen=True, init=False, repr=False)
 class Domain:
     """What a cell is: a value of each attribute. Declared by the owner, never drawn from the data.
 
     Guarantee: packing, counting and decoding agree on one order of cells, for any number of them.
 
+    Attributes are declared by name, or in a dict where a name is no Python name, or is that of an argument:
+
     >>> import hushtable as ht
+    >>> ht.Domain(home=ht.integers(0, 999_999), age=ht.bins(0, 100, step=5), title="Commuters")
+    Domain('Commuters', home: 1000000, age: 20, cells_total=20000000)
+    >>> ht.Domain({"home town": ht.categories(["north", "south"]), "title": ht.categories(["Dr", "none"])})
+    Domain(home town: 2, title: 2, cells_total=4)
+
+    Or in a file, which `ht.Domain.load` reads:
+
     >>> from pathlib import Path
     >>> text = '''
-    ... title = "Commuters"
-    ... [[attribute]]
-    ... name = "home"
-    ... integers = { low = 0, high = 999999 }
     ... [[attribute]]
     ... name = "age"
     ... bins = { start = 0, stop = 100, step = 5 }
     ... '''
-    >>> _ = Path("commute.toml").write_text(text)
-    >>> ht.Domain.load("commute.toml")
-    Domain('Commuters', home: 1000000, age: 20, cells_total=20000000)
+    >>> _ = Path("ages.toml").write_text(text)
+    >>> ht.Domain.load("ages.toml") == ht.Domain(age=ht.bins(0, 100, step=5))
+    True
     """
 
     attributes: tuple[Attribute, ...]
-    title: str = ""
-    reviewed: bool = True
-    origins: tuple[Origin, ...] = field(default=(), compare=False)  # files that it was read from
+    title: str
+    reviewed: bool
+    origins: tuple[Origin, ...] = field(compare=False)  # files that it was read from
 
-    def __post_init__(self) -> None:
+    def __init__(
+        self,
+        declared: Mapping[str, Declared] | None = None,
+        /,
+        *,
+        attributes: Iterable[Attribute] = (),
+        title: str = "",
+        reviewed: bool = True,
+        origins: Iterable[Origin] = (),
+        **named: Declared,
+    ) -> None:
+        about = {"attributes": attributes, "title": title, "reviewed": reviewed, "origins": origins}
+        for key, value in about.items():
+            if isinstance(value, Declared):
+                fact = f"`{key}` is about the domain, and no attribute"
+                raise BadDomain(fact, f'Write an attribute of that name as ht.Domain({{"{key}": ...}}).')
+        read = tuple(origins)
+        if declared is not None or named:
+            if tuple(attributes):
+                raise BadDomain("attributes are given twice", "Give them by name, or as `attributes`.")
+            entries = _entries(declared, named)
+            attributes = _attributes(entries)
+            read += tuple(origin for each in entries.values() for origin in each.origins)
+        made = {"attributes": tuple(attributes), "title": title, "reviewed": reviewed, "origins": read}
+        for key, value in made.items():
+            object.__setattr__(self, key, value)
+        self._check()
+
+    def _check(self) -> None:
+        """Raise unless this is a domain."""
         if not self.attributes or not all(isinstance(each, Attribute) for each in self.attributes):
-            raise BadDomain("a domain needs one or more attributes", "Declare them in a file and load it.")
-        object.__setattr__(self, "attributes", tuple(self.attributes))
+            hint = "Write ht.Domain(age=ht.integers(0, 120)), or load a file that declares them."
+            raise BadDomain("a domain needs one or more attributes", hint)
         if len(self.attributes) > MOST_ATTRIBUTES:
             fact = f"there are {len(self.attributes):,} attributes, and {MOST_ATTRIBUTES:,} are allowed"
             raise BadDomain(fact, "Declare those that the release is about.")
@@ -125,6 +163,11 @@ class Domain:
         parts = [repr(self.title)] * bool(self.title) + sizes + [f"{more} more"] * bool(more)
         parts += [f"cells_total={total}"] + ["reviewed=False"] * (not self.reviewed)
         return f"Domain({', '.join(parts)})"
+
+    def _repr_html_(self) -> str:
+        from hushtable.domain.display import html
+
+        return html(self)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -221,6 +264,52 @@ class Domain:
             for part in (codes[i : i + _ROWS_AT_ONCE] for i in range(0, max(len(codes), 1), _ROWS_AT_ONCE))
         ]
         return pa.Table.from_batches(batches)
+
+
+def as_domain(given: Domain | Mapping[str, Any] | str | PathLike[str]) -> Domain:
+    """Return a domain: as it is, from the path of its file, or from a dict.
+
+    A dict is one of names and declared values, or of the shape that `Domain.to_dict` returns.
+
+    >>> as_domain({"attribute": [{"name": "age", "integers": {"low": 0, "high": 120}}]})
+    Domain(age: 121, cells_total=121)
+    """
+    said: object = given
+    if isinstance(said, Domain):
+        return said
+    if isinstance(said, str | PathLike):
+        return Domain.load(said)
+    if isinstance(said, Mapping):
+        if said and all(isinstance(each, Declared) for each in said.values()):
+            return Domain(said)
+        return Domain.from_dict(said)
+    hint = "Pass the path of a domain file, or ht.Domain(age=ht.integers(0, 120))."
+    raise BadDomain(f"domain is of type {type(said).__name__}, not a Domain", hint)
+
+
+def _entries(declared: object, named: Mapping[str, Declared]) -> dict[str, Declared]:
+    """Return what was declared of each attribute, by its name."""
+    if not isinstance(declared, Mapping | None):
+        hint = 'Write ht.Domain({"home town": ht.categories([...])}), or ht.Domain.load("people.toml").'
+        raise BadDomain(f"{shown(declared)} is no dict of attributes", hint)
+    entries = {**(declared or {}), **named}
+    if len(entries) < len(declared or {}) + len(named):
+        twice = next(name for name in named if name in (declared or {}))
+        raise BadDomain("two attributes have this name", "Rename one of them.", attribute=twice)
+    for name, each in entries.items():
+        if not isinstance(each, Declared):
+            hint = "Write ht.integers(0, 99), ht.categories([...]), ht.bins(...) or ht.times(...)."
+            raise BadDomain(f"{shown(each)} declares no values", hint, attribute=str(name))
+    return entries
+
+
+def _attributes(entries: Mapping[str, Declared]) -> Iterable[Attribute]:
+    """Return the attributes; an error names the one that it is about."""
+    for name, each in entries.items():
+        try:
+            yield each.named(name)
+        except BadDomain as error:
+            raise error.at(attribute=str(name)) from None
 
 
 def _toml(path: Path) -> dict[str, Any]:

@@ -5,26 +5,31 @@ Promise: that of `sliced.counting`, by every engine.
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from functools import partial
+from os import PathLike
 from typing import Any
 
-from hushtable.domain.domain import Domain
+from hushtable.domain.domain import Domain, as_domain
 from hushtable.domain.measure import Measure, Unit
 from hushtable.engines.registry import engine_of
 from hushtable.engines.sliced.counting import Counted, CountRequest
 from hushtable.engines.sliced.engine import quiet
 from hushtable.engines.sliced.paths import check_categories
-from hushtable.errors import BadDomain, within_memory
+from hushtable.errors import within_memory
 from hushtable.noise import KeyStream
 from hushtable.table.sparse import SparseTable
+
+_LOG = logging.getLogger("hushtable")  # never a value or a number of rows
 
 
 @within_memory
 def count(
     data: Any,
     *,
-    domain: Domain,
+    domain: Domain | Mapping[str, Any] | str | PathLike[str],
     where: str | None = None,
     query: str | None = None,
     count_column: str | None = None,
@@ -43,7 +48,8 @@ def count(
     =============================  =====================================================================
     a path, a list, a pattern      Parquet, CSV, TSV, JSON lines, Arrow; of a folder, all such files in it
     a DuckDB or SQLite file        its only table, or what `query` selects
-    an Arrow, pandas, Polars ...   any object with the Arrow PyCapsule interface
+    a data frame or relation       any object with the Arrow PyCapsule interface: pyarrow, pandas, Polars,
+                                   DuckDB, ibis; frames of narwhals, and lazy ones of Polars
     a DataFrame of Spark           by its workers; the table comes to the driver
     =============================  =====================================================================
 
@@ -53,17 +59,12 @@ def count(
 
     >>> import hushtable as ht
     >>> import pyarrow as pa
-    >>> from hushtable.domain.attributes import Attribute, Integers
-    >>> domain = ht.Domain(attributes=(Attribute(name="age", values=Integers(low=0, high=120)),))
-    >>> ht.count(pa.table({"age": [34, 34, 61]}), domain=domain)
+    >>> ht.count(pa.table({"age": [34, 34, 61]}), domain=ht.Domain(age=ht.integers(0, 120)))
     SparseTable(shape=(121,), counts=<private>)
     """
-    if not isinstance(domain, Domain):
-        hint = 'Pass ht.Domain.load("commute.toml").'
-        raise BadDomain(f"domain is of type {type(domain).__name__}, not a Domain", hint)
     measure = Measure(count_column=count_column, sum_column=sum_column, clamp=clamp, unit=unit)
     request = CountRequest(
-        domain=domain,
+        domain=as_domain(domain),
         measure=measure,
         where=where,
         query=query,
@@ -78,5 +79,6 @@ def count(
 def counted_rows(data: Any, request: CountRequest) -> AbstractContextManager[Counted]:
     """Count rows where they are. What does not fit in memory lives in files until the block ends."""
     engine = engine_of(data)
+    _LOG.info("counting rows by the engine %s", engine.name)
     check_categories(request.domain, partial(engine.inputs, data))
     return engine.counted(data, request)

@@ -19,7 +19,7 @@ from pathlib import Path
 from stat import S_ISDIR, S_ISLNK, S_ISREG
 from typing import BinaryIO
 
-from hushtable.errors import BadOutput
+from hushtable.errors import BadOutput, OutputExists
 from hushtable.files.apart import NOTHING, Kept
 from hushtable.files.exchanging import OTHERWISE, Check, exchange_for, sync
 from hushtable.files.partials import partial_file, partial_folder, remove, sweep
@@ -222,10 +222,10 @@ def _claim(partial: Path, path: Path) -> bool:
     return True
 
 
-def _exists(path: Path) -> BadOutput:
+def _exists(path: Path) -> OutputExists:
     what = "folder" if os.path.isdir(path) else "file"
     hint = "Give another name; `--overwrite`, overwrite=True, replaces it if it is what hushtable wrote."
-    return BadOutput(f"there is a {what} of this name already", hint, file=str(path))
+    return OutputExists(f"there is a {what} of this name already", hint, file=str(path))
 
 
 def _sync_files(folder: Path) -> None:

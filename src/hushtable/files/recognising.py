@@ -16,6 +16,8 @@ from pathlib import Path
 
 MARK = b"hushtable.file"  # a key in the metadata of Arrow and Parquet files; a release has others
 
+WORKBOOK_CREATOR = "hushtable export"  # in the properties of a workbook
+
 _MOST = 1 << 20  # bytes at either end of a file
 _QUOTED = re.compile(rb'"(?:[^"]|"")*"(?:,"(?:[^"]|"")*")*')
 _PICTURES = {
@@ -42,9 +44,10 @@ def is_picture(kind: str) -> Callable[[Path], bool]:
 
 
 def is_table(kind: str, what: str | None) -> Callable[[Path], bool]:
-    """Return how to recognise a table of ours: csv, json, jsonl, arrow or parquet, that ends in such columns.
+    """Return how to recognise a table of ours: csv, json, jsonl, arrow, parquet or xlsx.
 
-    With `what` None the columns are the asker's own, so CSV and JSON are never recognised.
+    It ends in the columns of such tables. With `what` None the columns are the asker's own, so CSV and JSON
+    are never recognised.
     """
     last = () if what is None else _COLUMNS[what]
 
@@ -53,6 +56,10 @@ def is_table(kind: str, what: str | None) -> Callable[[Path], bool]:
             return _is_marked(path, kind)
         if not last:
             return False
+        if kind == "xlsx":
+            return _is_our_workbook(path)
+        if kind == "json" and _start(path).startswith(b'{"hushtable": "answers"'):
+            return what == "answers"
         if kind in _EMPTY and _start(path) == _EMPTY[kind]:
             return True  # without rows it says no names, and nothing else
         found = _names(path, kind)
@@ -94,6 +101,17 @@ def _is_marked(path: Path, kind: str) -> bool:
     except (pa.ArrowException, OSError):
         return False
     return MARK in (found or {})
+
+
+def _is_our_workbook(path: Path) -> bool:
+    """Return whether a workbook of Excel says that we wrote it."""
+    from zipfile import BadZipFile, ZipFile
+
+    try:
+        with ZipFile(path) as file:
+            return WORKBOOK_CREATOR.encode() in file.open("docProps/core.xml").read(_MOST)
+    except (OSError, KeyError, BadZipFile, RuntimeError, NotImplementedError):
+        return False
 
 
 def _start(path: Path) -> bytes:

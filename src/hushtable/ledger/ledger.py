@@ -20,7 +20,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from hushtable.errors import BadLedger, BadNumber, BudgetExceeded, InternalError, shown
+from hushtable.errors import BadLedger, BadNumber, BudgetExceeded, InternalError, printable, shown
 from hushtable.laws.rationals import Rational, as_count, as_positive
 from hushtable.ledger import storage
 
@@ -283,6 +283,30 @@ class Ledger:
                 hint = "An entry is finished once; a new output is a new release, with a charge of its own."
                 raise BadLedger(f"entry {number} of the ledger is finished already", hint)
             _finish(connection, number, text)
+
+    def show(self) -> str:
+        """Return what was spent and what is left, for people to read: `print(ledger.show())`.
+
+        >>> import hushtable as ht
+        >>> ledger = ht.Ledger.create("tripsters.ledger", epsilon=1, about="tripsters 2024", unit="person_id")
+        >>> _ = ledger.charge("0.9", what="trips.parquet")
+        >>> print(ledger.show())
+        tripsters 2024: epsilon 0.9 of 1 is spent on each person_id, 0.1 is left.
+        1. ... epsilon 0.9, unfinished: trips.parquet
+        """
+        from hushtable.domain.kinds import plain
+
+        account = self._account()
+        each = "each of them" if account.unit is None else f"each {account.unit}"
+        amounts = [plain(amount) for amount in (account.spent, account.epsilon, account.left)]
+        head = f"{printable(account.about)}: epsilon {amounts[0]} of {amounts[1]} is spent on {each}"
+        lines = [f"{head}, {amounts[2]} is left."]
+        for entry in account.entries:
+            when = entry.when[:19].replace("T", " ")
+            times = f" (for each {entry.unit}, times {entry.most})" * (entry.most > 1)
+            cost = f"epsilon {plain(entry.epsilon)}, {entry.state}"
+            lines.append(f"{entry.number}. {when} UTC, {cost}: {printable(entry.what)}{times}")
+        return "\n".join(lines)
 
     def __repr__(self) -> str:
         return f"Ledger.open({str(self.path)!r})"

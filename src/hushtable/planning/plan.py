@@ -13,10 +13,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from functools import cached_property
+from html import escape
 from math import exp
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-from hushtable.domain.domain import Domain
+from hushtable.domain.domain import Domain, as_domain
 from hushtable.domain.measure import Measure, Unit
 from hushtable.errors import BadChoice, BadMethod, BadNumber, BadPlan, UnreviewedDomain
 from hushtable.laws.law import NoiseLaw
@@ -24,6 +25,7 @@ from hushtable.laws.rationals import Rational, as_fraction, as_positive
 from hushtable.laws.registry import DEFAULT_LAW, law_named
 from hushtable.methods.settings import Everything, Filter, FilterPriority, Method, Priority, Threshold
 from hushtable.planning.choosing import CUTOFFS, best_cutoff, curve, recommended
+from hushtable.planning.cubes import CubePrediction
 from hushtable.planning.judges import JUDGES, judged
 from hushtable.planning.judging import CLEARLY, Judgement
 from hushtable.planning.predictions import Prediction, Predictor, Setting
@@ -31,6 +33,8 @@ from hushtable.planning.profile import LARGEST_DOMAIN, Profile
 from hushtable.planning.questions import Budget, asked_questions, planned_by_default, planned_for
 from hushtable.planning.reading import profile_like, read_profile
 from hushtable.planning.rollups import Ladder, Rollup, ladders, rollups
+from hushtable.planning.sketches import SketchPrediction
+from hushtable.planning.sweep import Sweep
 from hushtable.planning.trees import fits_a_tree, judgement_of_tree, predicted_tree
 from hushtable.planning.wording import name_of, options_of, percent, text_of, tree_name
 from hushtable.structures.cells import Cells
@@ -38,11 +42,6 @@ from hushtable.structures.marginals import Marginals
 from hushtable.structures.pruned import Tree
 from hushtable.structures.sketch import CountSketch
 from hushtable.structures.structure import Structure
-
-if TYPE_CHECKING:
-    from hushtable.planning.cubes import CubePrediction
-    from hushtable.planning.sketches import SketchPrediction
-    from hushtable.planning.sweep import Sweep
 
 PLAN_RULE = "plan-1"  # the name and version of what is recommended, as a release records it
 
@@ -82,6 +81,9 @@ class Plan:
 
     def __repr__(self) -> str:
         return text_of(self)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(text_of(self))}</pre>"
 
     @property
     def rate(self) -> Fraction:
@@ -289,7 +291,7 @@ class Plan:
 
 
 def plan(
-    domain: Domain | str | os.PathLike[str],
+    domain: Domain | Mapping[str, Any] | str | os.PathLike[str],
     *,
     epsilon: Rational,
     size: int,
@@ -316,7 +318,8 @@ def plan(
     ==============================================  ===================================================
     assumption                                      meaning
     ==============================================  ===================================================
-    `expect_cells`, `expect_mean`, `expect_sd`      so many occupied cells, with normal counts
+    `expect_cells`, `expect_mean`, `expect_sd`      so many occupied cells, with normal counts, or
+                                                    log-normal ones where normal ones fall below 1
     `profile`                                       an `ht.Profile`, or a CSV file of count,cells
     `like`                                          an older public release of a table of this kind
     more than one of them; one of them and `ask`    `BadPlan`
@@ -333,7 +336,7 @@ def plan(
     >>> found.worth
     True
     """
-    finest = domain if isinstance(domain, Domain) else Domain.load(domain)
+    finest = as_domain(domain)
     declared = finest if level is None else finest.at(level)
     if not declared.reviewed:
         raise UnreviewedDomain(declared.title)

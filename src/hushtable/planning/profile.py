@@ -8,7 +8,7 @@ Cost: at most some hundred different counts are kept; more are joined with their
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import erf, isfinite, sqrt
+from math import erf, exp, isfinite, log, log1p, sqrt
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,6 +22,8 @@ LARGEST = 1e15  # of a count, so that floats hold it exactly; of cells, 10^300
 
 _MOST = 300  # different counts; where there are more, joined ones are half as many at first
 _WIDEST = 8.0  # standard deviations of a normal profile
+_NEAR = 0.02  # by how much of the mean a normal profile may miss it
+_WIDEST_RATIO = 20.0  # of deviation and mean: beyond it, a few cells that hardly exist make up the deviation
 _HINT = "Give counts of 1 or more, and a number of cells for each."
 
 
@@ -77,10 +79,15 @@ class Profile:
 
     @classmethod
     def normal(cls, *, cells: float, mean: float, sd: float) -> Profile:
-        """Return the profile of so many cells whose counts are normal, as whole numbers from 1 on.
+        """Return the profile of so many cells whose counts have this mean and deviation, whole and from 1 on.
+
+        They are normal. Where a normal law would have a part below 1 that moves the mean, they are 1 and a
+        log-normal law instead, which has the mean and the deviation that were given.
 
         >>> Profile.normal(cells=1000, mean=100, sd=20)
         Profile(1,000 occupied cells with 100,000 in all: 1,000 occupied cells with counts of mean 100, ...)
+        >>> Profile.normal(cells=1000, mean=57, sd=150)
+        Profile(1,000 occupied cells with 57,000 in all: 1,000 occupied cells with log-normal counts of ...)
         """
         numbers = (("cells", cells, 1.0, 1e300), ("mean", mean, 1.0, LARGEST), ("sd", sd, 0.0, LARGEST))
         for name, value, least, most in numbers:
@@ -97,7 +104,29 @@ class Profile:
         counts = np.arange(first, last + step, step)
         edges = (np.append(counts, counts[-1] + step) - step / 2 - mean) / sd / sqrt(2)
         shares = np.diff([erf(edge) for edge in edges])  # what lies below 1 is left out
-        return cls(counts=counts, cells=cells * shares / shares.sum(), words=words)
+        if shares.sum() > 0 and abs(float(counts @ shares / shares.sum()) - mean) <= _NEAR * mean:
+            return cls(counts=counts, cells=cells * shares / shares.sum(), words=words)
+        counts, shares = _log_normal(mean, sd)
+        return cls(counts=counts, cells=cells * shares, words=words.replace("counts", "log-normal counts"))
+
+
+def _log_normal(mean: float, sd: float) -> tuple[Array, Array]:
+    """Return counts and their shares: 1 and a log-normal number, in steps that keep the mean."""
+    if mean <= 1 or sd > _WIDEST_RATIO * (mean - 1):
+        fact = f"counts from 1 on with a mean of {mean:,.10g} do not have a standard deviation of {sd:,.10g}"
+        most = _WIDEST_RATIO * (mean - 1)
+        hint = f"Give up to {most:,.10g}, or a profile that says how many cells hold which count."
+        raise BadPlan(fact, hint if mean > 1 else "Give a larger mean, or a standard deviation of 0.")
+    spread = sqrt(log1p((sd / (mean - 1)) ** 2))
+    middle = log(mean - 1) - spread**2 / 2
+    # Squares of counts lie around 2 spreads above the middle.
+    edges = np.linspace(-_WIDEST, 2 * spread + _WIDEST, _MOST)
+    below = np.array([(1 + erf(edge / sqrt(2))) / 2 for edge in edges])
+    held = np.array([(1 + erf((edge - spread) / sqrt(2))) / 2 for edge in edges])
+    shares = np.diff(np.concatenate([[0.0], below[1:-1], [1.0]]))
+    parts = np.diff(np.concatenate([[0.0], held[1:-1], [1.0]])) * exp(middle + spread**2 / 2)
+    some = shares > 0
+    return 1 + parts[some] / shares[some], shares[some]
 
 
 def _is_number(value: object) -> bool:

@@ -8,6 +8,7 @@ Limit: a process that is killed (SIGKILL, a power cut) tells nothing. Its entry 
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import threading
@@ -21,6 +22,7 @@ from hushtable.errors import HushtableError, LowMemory, Stopped
 from hushtable.ledger.ledger import Ledger
 from hushtable.release.terms import as_text
 
+_LOG = logging.getLogger("hushtable")  # what was declared, paid and published: nothing of a row
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
@@ -45,6 +47,7 @@ class Payment:
         with held():
             if self.ledger is not None:
                 self._entry = self.ledger.charge(self.epsilon, unit=unit, what=what, name=name)
+                _LOG.info("charged %s to %s, entry %s", self.epsilon, self.ledger.path, self._entry)
             self._before = _found(self.output)
             self.begun = True
 
@@ -54,6 +57,7 @@ class Payment:
             if self.ledger is not None and self._entry is not None:
                 self.ledger.finish(self._entry, digest=digest)
             self._finished = True
+            _LOG.info("written %s, %s", self.output, digest)
 
     def told(self, call: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
         """Call what publishes; where it is stopped or memory runs out, say what was charged."""

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from hushtable.answers.release import Release, open_release
-from hushtable.domain.domain import Domain
+from hushtable.domain.domain import Domain, as_domain
 from hushtable.domain.measure import Measure, Unit
 from hushtable.domain.units import unit_name
 from hushtable.engines.counting import counted_rows
@@ -75,7 +75,7 @@ _LARGEST_SETTING = 10**300  # of a cutoff or a threshold: a release keeps them a
 def publish(
     data: Any,
     *,
-    domain: Domain | str | os.PathLike[str],
+    domain: Domain | Mapping[str, Any] | str | os.PathLike[str],
     epsilon: Rational,
     output: str | os.PathLike[str],
     level: Mapping[str, str] | None = None,
@@ -133,7 +133,7 @@ def publish(
     >>> release.epsilon
     Fraction(1, 1)
     """
-    declared = domain if isinstance(domain, Domain) else Domain.load(domain)
+    declared = as_domain(domain)
     declared = declared if level is None else declared.at(level)
     law_named(law)  # known, before anything else is looked at
     measure = Measure(count_column=count_column, sum_column=sum_column, clamp=clamp, unit=unit)

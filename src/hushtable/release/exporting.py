@@ -1,4 +1,4 @@
-"""A release as CSV, JSON or Arrow, with labels, for tools that want another file.
+"""A release as CSV, JSON, Arrow or a workbook of Excel, with labels, for tools that want another file.
 
 Promise: the same rows in the same order with the same values; columns of categories that have labels get
 another column `<name>_label` behind them. The file appears whole or not at all, and replaces an export alone.
@@ -16,20 +16,24 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from hushtable.domain.attributes import Categories
-from hushtable.errors import BadOutput
+from hushtable.domain.attributes import Categories, Kind
+from hushtable.domain.domain import Domain
+from hushtable.errors import BadOutput, MissingPackage
 from hushtable.files.placing import new_file, only
-from hushtable.files.recognising import MARK, is_table
+from hushtable.files.recognising import MARK, WORKBOOK_CREATOR, is_table
 from hushtable.release.record import ReleaseFile
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 _ROWS_AT_ONCE = 1 << 16
+_ROWS_OF_A_SHEET = 1 << 20
+_SHEET = "export to .xlsx"
+_AS_CSV = "Export it as .csv."
 
 
 def export_release(release: ReleaseFile, path: str | PathLike[str], *, overwrite: bool = False) -> None:
-    """Write a release as the file that the end of `path` names: .csv, .json, .jsonl or .arrow."""
+    """Write a release as the file that the end of `path` names: .csv, .json, .jsonl, .arrow or .xlsx."""
     kind = Path(path).suffix.lower()
     if kind not in _WRITERS:
         hint = f"Give it a name that ends in {', '.join(_WRITERS)}."
@@ -41,24 +45,35 @@ def export_release(release: ReleaseFile, path: str | PathLike[str], *, overwrite
 
 def labelled(release: ReleaseFile) -> pa.Table:
     """Return the rows with a column of labels behind each column of categories that have them."""
+    terms, rows = release.terms, release.to_arrow()
+    for number, column in reversed(list(enumerate(terms.nodes.columns(terms.domain)))):
+        if column.valued:
+            values = terms.domain.attributes[column.place].values
+            rows = _with_labels(rows, number, values, some=column.holds == "some")
+    return rows
+
+
+def labelled_groups(groups: pa.Table, domain: Domain) -> pa.Table:
+    """Return estimates of groups with a column of labels behind each attribute that has them."""
+    for number, name in reversed(list(enumerate(groups.column_names))):
+        if name in domain.names:
+            groups = _with_labels(groups, number, domain.attribute(name).values, some=False)
+    return groups
+
+
+def _with_labels(rows: pa.Table, number: int, values: Kind, *, some: bool) -> pa.Table:
+    """Return rows with the labels of a column behind it, if its values have labels."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    terms, rows = release.terms, release.to_arrow()
-    for number, column in reversed(list(enumerate(terms.nodes.columns(terms.domain)))):
-        if not column.valued:
-            continue
-        values = terms.domain.attributes[column.place].values
-        if isinstance(values, Categories) and values.labels is not None:
-            every = values.decode(np.arange(values.size))
-            codes = pc.index_in(rows.column(column.name), value_set=every)
-            labels = pa.array(values.labels, type=pa.string()).take(codes)
-            name = f"{column.name}_label"
-            while name in rows.column_names:
-                name += "_"
-            field = pa.field(name, pa.string(), nullable=column.holds == "some")
-            rows = rows.add_column(number + 1, field, labels)
-    return rows
+    if not isinstance(values, Categories) or values.labels is None:
+        return rows
+    codes = pc.index_in(rows.column(number), value_set=values.decode(np.arange(values.size)))
+    labels = pa.array(values.labels, type=pa.string()).take(codes)
+    name = f"{rows.column_names[number]}_label"
+    while name in rows.column_names:
+        name += "_"
+    return rows.add_column(number + 1, pa.field(name, pa.string(), nullable=some), labels)
 
 
 def _csv(rows: pa.Table, file: IO[bytes]) -> None:
@@ -98,9 +113,40 @@ def _object(row: dict[str, Any]) -> str:
     return json.dumps(said, ensure_ascii=False, allow_nan=False)
 
 
+def _xlsx(rows: pa.Table, file: IO[bytes]) -> None:
+    """Write a workbook with one sheet. Text is text, whatever it starts with: no cell is a formula."""
+    try:
+        from openpyxl import Workbook
+        from openpyxl.cell import WriteOnlyCell
+        from openpyxl.utils.exceptions import IllegalCharacterError
+    except ImportError:
+        raise MissingPackage(_SHEET, "openpyxl", install="'hushtable[xlsx]'") from None
+    if rows.num_rows >= _ROWS_OF_A_SHEET:
+        raise BadOutput(f"a sheet has room for {_ROWS_OF_A_SHEET - 1:,} rows", _AS_CSV, file=_SHEET)
+    book = Workbook(write_only=True)
+    book.properties.creator = WORKBOOK_CREATOR
+    sheet = book.create_sheet("release")
+
+    def cell(value: object) -> Any:
+        made = WriteOnlyCell(sheet, value=value)
+        if isinstance(value, str):
+            made.data_type = "s"
+        return made
+
+    try:
+        sheet.append([cell(name) for name in rows.column_names])
+        for batch in rows.to_batches(max_chunksize=_ROWS_AT_ONCE):
+            for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                sheet.append([cell(value) for value in row])
+    except IllegalCharacterError:
+        raise BadOutput("a value has a character that Excel lacks", _AS_CSV, file=_SHEET) from None
+    book.save(file)
+
+
 _WRITERS: dict[str, Callable[[pa.Table, IO[bytes]], None]] = {
     ".csv": _csv,
     ".json": _json,
     ".jsonl": _json_lines,
     ".arrow": _arrow,
+    ".xlsx": _xlsx,
 }

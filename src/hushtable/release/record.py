@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.domain.domain import Domain
+from hushtable.domain.later import Later
 from hushtable.errors import MissingPackage, within_memory
 from hushtable.methods.settings import Method
 from hushtable.release import display
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
     import pyarrow as pa
+else:
+    pd, pl, pa = Later("pandas"), Later("polars"), Later("pyarrow")
 
 __all__ = ["ReleaseFile", "Terms", "check_output", "write_release"]
 

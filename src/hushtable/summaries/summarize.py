@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 from hushtable.errors import BadMethod, BadNumber, BadTable, within_memory
 from hushtable.laws.acceptance import Acceptance
@@ -18,13 +17,11 @@ from hushtable.laws.rationals import Rational, as_positive
 from hushtable.laws.registry import DEFAULT_LAW, law_named
 from hushtable.methods.settings import Method, check_method
 from hushtable.noise import BitSource, KeyStream
+from hushtable.structures.structure import NodeSpace, Structure
 from hushtable.summaries.flat import check_sensitivity, summarize_table
 from hushtable.summaries.summary import Summary
 from hushtable.table.progress import Progress, unheard
 from hushtable.table.sparse import SparseTable
-
-if TYPE_CHECKING:
-    from hushtable.structures.structure import NodeSpace, Structure
 
 
 @within_memory

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +14,7 @@ from numpy.typing import NDArray
 from hushtable.laws.rationals import Rational
 from hushtable.laws.registry import DEFAULT_LAW
 from hushtable.methods.settings import Method
-
-if TYPE_CHECKING:  # a summary of cells does not wait for structures
-    from hushtable.structures.structure import NodeSpace, Structure
+from hushtable.structures.structure import NodeSpace, Structure
 
 
 @dataclass(frozen=True, slots=True, eq=False)

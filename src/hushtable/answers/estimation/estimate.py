@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from html import escape
 from math import floor, isfinite, log10
 
 from hushtable.answers.estimation.law import Assumption
@@ -39,6 +40,11 @@ class Estimate:
     def uncertain(self) -> float:
         """How far the last digits that are worth printing go."""
         return uncertainty(self.standard_error, self.low, self.high)
+
+    def _repr_html_(self) -> str:
+        value, low, high = (rounded(each, self.uncertain) for each in (self.value, self.low, self.high))
+        interval = f"{self.confidence * 100:.10g} % interval {low} to {high}"
+        return f"<div><b>{escape(value)}</b> ({escape(interval)})<br><small>{escape(self.note)}</small></div>"
 
     def __str__(self) -> str:
         value, low, high = (rounded(each, self.uncertain) for each in (self.value, self.low, self.high))

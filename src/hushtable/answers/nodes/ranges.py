@@ -62,7 +62,7 @@ def ranges_of(selection: Selection, line: Line, *, places: Collection[int]) -> R
             )
         else:
             if codes.size * found.starts.size > MOST_RANGES:
-                raise _too_many(selection, line, codes.size * found.starts.size)
+                raise _too_many(selection, line, places, codes.size * found.starts.size)
             found = _repeated(found, codes, width, fresh=place in places)
         width *= size
     return found
@@ -91,11 +91,22 @@ def _repeated(ranges: Ranges, codes: Runs, width: int, *, fresh: bool) -> Ranges
     return Ranges(groups[first], starts[first], stops[last], ranges.number)
 
 
-def _too_many(selection: Selection, line: Line, number: int) -> BadQuery:
+def _too_many(selection: Selection, line: Line, places: Collection[int], number: int) -> BadQuery:
     names = [shown(selection.domain.names[place]) for place in line.places]
     fact = (
         f"in the order {', '.join(names)}, these cells lie in {number:,} ranges, "
         f"and at most {MOST_RANGES:,} can be put together"
     )
-    hint = f"Ask for fewer values of {names[0]} at a time; questions about it take the fewest ranges."
+    asked = [
+        at
+        for at, (place, size) in enumerate(zip(line.places, line.sizes, strict=True))
+        if place in places or selection.codes(place).size < size
+    ]
+    before, last = names[: max(asked, default=0)], names[max(asked, default=0)]
+    if not before:
+        return BadQuery(fact, f"Ask for fewer values of {last} at a time.")
+    hint = (
+        f"Each value of {' and '.join(before)} has ranges of its own. Choose a few of them by a condition, "
+        f"or ask a release whose order has {last} first."
+    )
     return BadQuery(fact, hint)

@@ -1,8 +1,10 @@
 """The owner's own look: how the rows stand to a domain, in numbers.
 
 Promise: a row is read, placed, dropped and bounded here by the same SQL as in counting; nothing but numbers
-and the names and types of columns comes out. The numbers are private, for they are true.
-Cost: one pass over the data, and one more over the first rows of JSON lines, for their names.
+and the names and types of columns comes out, unless stray values are asked for. The numbers are private, for
+they are true.
+Cost: one pass over the data, and one more over the first rows of JSON lines, for their names. Stray values
+take one more for each attribute that has some.
 """
 
 from __future__ import annotations
@@ -10,133 +12,78 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from difflib import get_close_matches
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from hushtable.domain.attributes import Attribute, Integers, Rule
-from hushtable.domain.domain import Domain
+from hushtable.domain.domain import Domain, as_domain
 from hushtable.domain.measure import Measure, Unit
 from hushtable.engines.local.databases import SQLiteFile, only_table
 from hushtable.engines.local.engine import LOCAL
 from hushtable.engines.local.files import files_of, format_of, is_duckdb, is_sqlite
 from hushtable.engines.local.json_lines import LineRows, keys_of
-from hushtable.engines.local.rows import opened_rows
+from hushtable.engines.local.reporting import Look, Problem, Report, UnitLook
+from hushtable.engines.local.rows import kept_rows, opened_rows
 from hushtable.engines.sliced.coding import amount_problem, code_sql, coding
 from hushtable.engines.sliced.engine import LEAST_MEMORY, as_bytes, connect, default_memory, fetched
 from hushtable.engines.sliced.naming import folded, found
 from hushtable.engines.sliced.paths import check_categories
 from hushtable.engines.sliced.quoting import name_sql
 from hushtable.engines.sliced.reading import read_sql, type_text, unit_sql
-from hushtable.engines.sliced.rows import OpenedRows, Unread
+from hushtable.engines.sliced.rows import OpenedRows
 from hushtable.engines.sliced.spills import spill_folder
-from hushtable.errors import BadData, shown
-
-if TYPE_CHECKING:
-    pass
+from hushtable.errors import BadData, shown, within_memory
 
 _FIRST_ROWS = 100_000  # of JSON lines, that are searched for names
 _RENAME = "Name another column, or rename it in a query."
 _LARGEST_INTEGER = (1 << 63) - 2
+_OTHER_MARKS = {";": "semicolons", "|": "bars", "\t": "tabs"}
+_BOUNDS = range(1, 11)  # on the rows of a unit, of which the report tells what each would keep
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Problem:
-    """Why a column cannot be read as declared."""
+@within_memory
+def check(
+    data: Any,
+    *,
+    domain: Domain | Mapping[str, Any] | str | os.PathLike[str],
+    level: Mapping[str, str] | None = None,
+    where: str | None = None,
+    query: str | None = None,
+    count_column: str | None = None,
+    sum_column: str | None = None,
+    clamp: tuple[int, int] | None = None,
+    unit: Unit | None = None,
+    rows_are_units: bool = False,
+    stray: int = 0,
+    memory: int | str | None = None,
+) -> Report:
+    """Look at how rows stand to a domain, before anything is published. The report is private.
 
-    fact: str
-    hint: str
+    It takes what `ht.publish` takes. `report.fits` says whether publishing would run; `report.to_text()` is a
+    page for the owner's eyes, and `report.to_dict()` the same for scripts. With `stray=5`, the report also
+    holds the five commonest values of each attribute that are not declared: values of rows, so do not pass
+    it on.
 
-
-@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
-class Look:
-    """How many rows have which fate at one attribute, or as amounts to be added. Private.
-
-    `column_type` is empty where the data have no such column. With a `problem` nothing was counted.
+    >>> import hushtable as ht
+    >>> import pyarrow as pa
+    >>> rows = pa.table({"age": [34, None, 200]})
+    >>> report = ht.check(rows, domain=ht.Domain(age=ht.integers(0, 120)))
+    >>> report, report.fits, report.rows_read, report.rows_counted
+    (Report(1 attributes, rows=<private>), True, 3, 1)
     """
-
-    attribute: Attribute
-    column_type: str
-    problem: Problem | None = None
-    inside: int = 0
-    missing: int = 0
-    unreadable: int = 0
-    below: int = 0
-    above: int = 0
-
-    @property
-    def outside(self) -> int:
-        """The rows with a value that is not declared; for categories all are `below`."""
-        return self.below + self.above
-
-    @property
-    def broken(self) -> tuple[str, ...]:
-        """The rules that would stop a count."""
-        rows = {"missing": self.missing + self.unreadable, "outside": self.outside}
-        return tuple(rule for rule in rows if getattr(self.attribute, rule) == "error" and rows[rule])
-
-    def __repr__(self) -> str:
-        return f"Look({self.attribute.name!r}, rows=<private>)"
-
-
-@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
-class UnitLook:
-    """How many units there are in the rows that no rule drops, and what the bound cuts off. Private."""
-
-    unit: Unit
-    column_type: str
-    problem: Problem | None = None
-    missing: int = 0
-    units: int = 0
-    above_bound: int = 0
-    rows_beyond: int = 0
-
-    def __repr__(self) -> str:
-        return f"UnitLook({self.unit!r}, rows=<private>)"
-
-
-@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
-class Report:
-    """What a count of these rows would do. Private.
-
-    A row that several rules drop counts once in `rows_dropped`. Where some column has a problem, it is not
-    known which rows would be dropped: `rows_dropped` and `rows_counted` are None. `unreadable` are records
-    of text files that were dropped before they were rows; no other number has them.
-    """
-
-    attributes: tuple[Look, ...]
-    amount: Look | None
-    unit: UnitLook | None
-    unused: tuple[str, ...]
-    rows_read: int
-    rows_dropped: int | None
-    rows_counted: int | None
-    unreadable: Unread = field(default_factory=Unread)
-
-    @property
-    def problems(self) -> tuple[Problem, ...]:
-        """All problems with columns."""
-        looks: list[Look | UnitLook | None] = [*self.attributes, self.amount, self.unit]
-        return tuple(look.problem for look in looks if look is not None and look.problem is not None)
-
-    @property
-    def broken(self) -> tuple[tuple[str, str], ...]:
-        """The rules that would stop a count, each with its attribute."""
-        return tuple((look.attribute.name, rule) for look in self.attributes for rule in look.broken)
-
-    @property
-    def fits(self) -> bool:
-        """Whether a count would run."""
-        return not self.problems and not self.broken
-
-    @property
-    def counts_nothing(self) -> bool:
-        """Whether there are rows, or records that should be, and all of them are dropped."""
-        return self.rows_counted == 0 < self.rows_read + self.unreadable.records
-
-    def __repr__(self) -> str:
-        return f"Report({len(self.attributes)} attributes, rows=<private>)"
+    declared = as_domain(domain)
+    return check_rows(
+        data,
+        domain=declared if level is None else declared.at(level),
+        measure=Measure(count_column=count_column, sum_column=sum_column, clamp=clamp, unit=unit),
+        where=where,
+        query=query,
+        rows_are_units=rows_are_units,
+        stray=stray,
+        memory=memory,
+    )
 
 
 def check_rows(
@@ -147,6 +94,7 @@ def check_rows(
     where: str | None = None,
     query: str | None = None,
     rows_are_units: bool = False,
+    stray: int = 0,
     memory: int | str | None = None,
 ) -> Report:
     """Return how the rows of `data` stand to `domain`. The report is private.
@@ -171,11 +119,14 @@ def check_rows(
         memory=(default_memory() if memory is None else as_bytes(memory)) // 2,
         threads=os.cpu_count() or 1,
     ) as rows:
+        if stray:
+            rows = kept_rows(rows)
         looks = [_look(attribute, rows.columns) for attribute in domain.attributes]
         if measure.amount_column is not None:
             looks.append(_amount_look(measure, measure.amount_column, rows.columns))
         unit = None if measure.unit is None else _unit_look(measure.unit, rows.columns)
         looks, unit, read, kept = _counted(rows, looks, unit)
+        looks = [_with_strays(look, rows, stray) for look in looks]
         unreadable = rows.unreadable()
         columns = list(rows.columns)
     names = names_in(data, rows=_FIRST_ROWS) if query is None else None
@@ -191,6 +142,8 @@ def check_rows(
         rows_read=read,
         rows_dropped=read - kept,
         rows_counted=kept - (0 if unit is None else unit.rows_beyond),
+        reviewed=domain.reviewed,
+        cells_total=domain.cells_total,
         unreadable=unreadable,
     )
     return replace(report, rows_dropped=None, rows_counted=None) if report.problems else report
@@ -221,8 +174,21 @@ def names_in(data: Any, *, rows: int | None = None) -> list[str] | None:
         return keys_of(LineRows(files), engine, limit=rows)
 
 
+def other_mark(names: Sequence[str]) -> str | None:
+    """Return what to do where one column's name holds several, with another mark between them; else None."""
+    marks = [word for mark, word in _OTHER_MARKS.items() if len(names) == 1 and mark in names[0]]
+    if not marks:
+        return None
+    return (
+        f"Its first line has {marks[0]} between names, and .csv means commas (.tsv tabs): save it with "
+        "commas. Or read it in Python, and pass duckdb.read_csv(path, sep=..., all_varchar=True)."
+    )
+
+
 def _absent(wanted: str, columns: Mapping[str, str], hint: str) -> Problem:
     """Return the problem of a column that is not there."""
+    if (hint_of_mark := other_mark(list(columns))) is not None:
+        return Problem(fact=f"the data have no column {shown(wanted)}", hint=hint_of_mark)
     near = get_close_matches(wanted, columns, n=1)
     guess = f"Did you mean {shown(near[0])}? " if near else ""
     return Problem(fact=f"the data have no column {shown(wanted)}", hint=guess + hint)
@@ -309,6 +275,7 @@ def _counted(rows: OpenedRows, looks: Sequence[Look], unit: UnitLook | None) -> 
             f"count(*) FILTER (WHERE {kept_rows} > 0)",
             f"count(*) FILTER (WHERE {kept_rows} > {bound.max_rows})",
             f"coalesce(sum(greatest({kept_rows} - {bound.max_rows}, 0)), 0)",
+            *(f"coalesce(sum(least({kept_rows}, {most})), 0)" for most in _BOUNDS),
         ]
     sql = f"SELECT {', '.join(sums)} FROM (SELECT {unit_sql}{counts} FROM ({sql}) AS rows{grouped}) AS units"
     numbers = iter(fetched(sql, rows.connection)[0])
@@ -325,5 +292,23 @@ def _counted(rows: OpenedRows, looks: Sequence[Look], unit: UnitLook | None) -> 
     kept = next(numbers)
     if unit is not None and bound is not None:
         names = ("missing", "units", "above_bound", "rows_beyond")
-        unit = replace(unit, **dict(zip(names, numbers, strict=True)))
+        found_numbers = {name: next(numbers) for name in names}
+        unit = replace(unit, **found_numbers, kept=dict(zip(_BOUNDS, numbers, strict=True)))
     return _Counted(done, unit, read, kept)
+
+
+def _with_strays(look: Look, rows: OpenedRows, most: int) -> Look:
+    """Return a look with the commonest values that cannot be read or are not declared."""
+    if not most or look.problem is not None or not look.unreadable + look.outside:
+        return look
+    name = found(look.attribute.column, rows.columns)
+    assert name is not None
+    held = [f"CAST(source.{name_sql(name)} AS VARCHAR) AS held"]
+    alone = Domain(attributes=(replace(look.attribute, name="a0"),))
+    coded = coding(rows.sql, rows.columns, alone, Measure(), further=held)
+    for table_name, table in coded.tables.items():
+        rows.connection.register(table_name, table)
+    (place,) = coded.places
+    astray = f"NOT missing0 AND (r0 IS NULL OR {place.below} OR {place.above})"
+    sql = f"SELECT held, count(*) FROM ({coded.sql}) AS rows WHERE {astray} GROUP BY held"
+    return replace(look, stray=tuple(fetched(f"{sql} ORDER BY 2 DESC, 1 LIMIT {most}", rows.connection)))

@@ -23,17 +23,21 @@ from typing import Any, NamedTuple
 
 from hushtable.domain.attributes import Attribute, Bins, Categories, Integers, Kind, Times
 from hushtable.domain.kinds import plain
-from hushtable.engines.local.checking import names_in
+from hushtable.engines.local.checking import names_in, other_mark
 from hushtable.engines.local.databases import SQLiteFile, only_table
+from hushtable.engines.local.engine import LOCAL
 from hushtable.engines.local.files import is_sqlite
-from hushtable.engines.local.rows import opened_rows
+from hushtable.engines.local.rows import kept_rows, opened_rows
 from hushtable.engines.sliced.engine import as_bytes, default_memory, fetched
+from hushtable.engines.sliced.naming import found
 from hushtable.engines.sliced.quoting import name_sql, text_sql
 from hushtable.engines.sliced.reading import Form, form_of, missing_sql, read_sql
 from hushtable.engines.sliced.rows import OpenedRows
-from hushtable.errors import BadData, BadDomain, InternalError
+from hushtable.errors import BadData, BadDomain, InternalError, shown, within_memory
+from hushtable.files.placing import check_output, new_file, only
 
 MOST_CATEGORIES = 1_000
+_MOST_INTEGERS = 10**6
 _FEW_CATEGORIES = 20  # above which numbers with a few words among them are numbers
 _LONGEST_CATEGORY = 100  # characters; longer ones are prose
 _FEWEST_ROWS = 100  # from which on it says something that all values differ
@@ -109,15 +113,28 @@ def is_draft(path: Path) -> bool:
         return False
 
 
-def draft_domain(
-    data: Any, *, query: str | None = None, rows: int | None = None, memory: int | str | None = None
+@within_memory
+def draft(
+    data: Any,
+    *,
+    output: str | os.PathLike[str] | None = None,
+    query: str | None = None,
+    columns: Sequence[str] | None = None,
+    rows: int | None = None,
+    memory: int | str | None = None,
+    overwrite: bool = False,
 ) -> str:
-    """Return the text of a domain file for `data`, of which the first `rows` are looked at. Private.
+    """Return the text of a first domain file for `data`, and write it to `output`. Private until reviewed.
+
+    It says `reviewed = false`, and publishing refuses it until a person has replaced what was drawn from the
+    data by public facts and has deleted that line. `columns` names those to look at, `rows` how many of the
+    first rows. Only the file's owner can read it, and `overwrite` replaces nothing but such a draft.
 
     =========================================  ====================================================
     column                                     entry
     =========================================  ====================================================
-    whole numbers                              integers from a round low to a round high
+    whole numbers                              integers from a round low to a round high; bins where
+                                               these are more than 10^6
     other numbers                              10 to 50 bins with a round step
     dates and times                            times by hour, day, month or year, as the span suggests
     text, at most 1000 values                  categories, in order
@@ -126,8 +143,9 @@ def draft_domain(
     more text, identifiers, lists, booleans    commented out, with what to do
     =========================================  ====================================================
 
+    >>> import hushtable as ht
     >>> import pyarrow as pa
-    >>> print(draft_domain(pa.table({"age": [18, 34, 61]})))
+    >>> print(ht.draft(pa.table({"age": [18, 34, 61]})))
     # PRIVATE until reviewed: ...
     reviewed = false
     ...
@@ -136,6 +154,27 @@ def draft_domain(
     integers = { low = 18, high = 61 }  # drawn from the data: replace by a public range
     <BLANKLINE>
     """
+    check = only(is_draft, "a draft that nobody has reviewed")
+    kept = LOCAL.inputs(data)
+    if output is not None:
+        check_output(Path(output), overwrite=overwrite, check=check, kept=kept)
+    text = _drafted(data, query=query, wanted=columns, rows=rows, memory=memory)
+    if output is not None:
+        # Only its owner can read it.
+        with new_file(Path(output), overwrite=overwrite, check=check, kept=kept, mode=0o600) as file:
+            file.write(text.encode())
+    return text
+
+
+def _drafted(
+    data: Any,
+    *,
+    query: str | None,
+    wanted: Sequence[str] | None,
+    rows: int | None,
+    memory: int | str | None,
+) -> str:
+    """Return the text of a draft."""
     names = None if is_sqlite(data) else names_in(data, rows=rows)
     if names == []:
         raise BadData("no line holds a JSON object with names", "Give data that have columns.")
@@ -151,26 +190,33 @@ def draft_domain(
         memory=(default_memory() if memory is None else as_bytes(memory)) // 2,
         threads=os.cpu_count() or 1,
     ) as opened:
-        opened = _kept(opened, rows)
+        opened = _chosen(opened, wanted)
+        opened = kept_rows(opened, first=rows)
         columns = _looked_at(opened)
         if names is not None:
             # Of JSON lines, each word of the query was read as a column too.
             columns = [column for column in columns if column.values or column.name in names]
         categories = _categories(opened, [column for column in columns if _may_be_categories(column)])
     taken: list[str] = []
-    entries = [_entry(column, _draft(column, categories.get(column.name)), taken) for column in columns]
+    alone = len(columns) == 1
+    entries = [
+        _entry(column, _draft(column, categories.get(column.name), alone=alone), taken) for column in columns
+    ]
     return "\n".join([_HEAD, *entries])
 
 
-def _kept(rows: OpenedRows, limit: int | None) -> OpenedRows:
-    """Return rows that can be read twice, and are the same each time."""
-    if rows.rereadable and limit is None:
+def _chosen(rows: OpenedRows, wanted: Sequence[str] | None) -> OpenedRows:
+    """Return rows with the wanted columns alone, in that order."""
+    if wanted is None:
         return rows
-    name = "temp.main.hushtable_draft"
-    some = "" if limit is None else f" LIMIT {limit}"
-    sql = f"SELECT * FROM (\n{rows.sql}\n) AS rows{some}"
-    fetched(f"CREATE TEMP TABLE hushtable_draft AS {sql}", rows.connection)
-    return rows._replace(sql=f"SELECT * FROM {name}")
+    columns: dict[str, str] = {}
+    for each in [wanted] if isinstance(wanted, str) else wanted:
+        name = found(each, rows.columns)
+        if name is None:
+            raise BadData(f"the data have no column {shown(each)}", "Name columns of the data.")
+        columns[name] = rows.columns[name]
+    sql = f"SELECT {', '.join(map(name_sql, columns))} FROM (\n{rows.sql}\n) AS rows"
+    return rows._replace(sql=sql, columns=columns)
 
 
 def _looked_at(rows: OpenedRows) -> list[_Column]:
@@ -243,16 +289,19 @@ def _categories(rows: OpenedRows, columns: Sequence[_Column]) -> dict[str, list[
     reads = [read_sql(text, name_sql(column.name), column.sql_type) for column in columns]
     lists = ", ".join(f"list(DISTINCT {read}) FILTER (WHERE {read} IS NOT NULL)" for read in reads)
     sql = f"SELECT {lists} FROM (\n{rows.sql}\n) AS rows"
-    found = fetched(sql, rows.connection)[0]
+    lists_found = fetched(sql, rows.connection)[0]
     return {
         column.name: sorted(values)
-        for column, values in zip(columns, found, strict=True)
+        for column, values in zip(columns, lists_found, strict=True)
         if len(values) <= MOST_CATEGORIES
     }
 
 
-def _draft(column: _Column, categories: list[str] | None) -> _Draft:
+def _draft(column: _Column, categories: list[str] | None, *, alone: bool) -> _Draft:
     """Return the entry of one column."""
+    if (instead := other_mark([column.name] if alone else [])) is not None:
+        comment = f"holds several. {instead}"
+        return _Draft(line="categories = []", comment=comment, commented=True)
     if not column.values:
         comment = "has no value in any row. Declare what it may hold, or leave it out."
         return _Draft(line="categories = []", comment=comment, commented=True)
@@ -263,7 +312,8 @@ def _draft(column: _Column, categories: list[str] | None) -> _Draft:
         draft = _numbers_or_times(column, mostly=True)
     draft = draft or _text(column, categories)
     named = _IDENTIFIER.search(column.name) is not None
-    if named or (column.differs and not isinstance(draft.values, Bins | Times)):
+    of_its_own = column.reads_as("whole") or not isinstance(draft.values, Bins | Times)
+    if named or (column.differs and of_its_own):
         why = "its name says so" if named else "nearly every row has a value of its own"
         comment = (
             f"looks like an identifier: {why}. If it tells whose row it is, leave it out here, and publish "
@@ -291,6 +341,12 @@ def _numbers_or_times(column: _Column, *, mostly: bool = False) -> _Draft | None
         if code:
             return None
         values = _integers(facts["whole low"], facts["whole high"])
+        if values is not None and values.size > _MOST_INTEGERS:
+            values = None
+            comment += (
+                f"would be more than {_MOST_INTEGERS:,} integers, most of them without a row: bins are "
+                "proposed instead. A code of many digits is best declared as categories, from a public list. "
+            )
         values = values or _bins(facts["number low"], facts["number high"])
     elif column.reads_as("number", mostly=mostly) and not zeros:
         values = _bins(facts["number low"], facts["number high"])

@@ -13,7 +13,7 @@ from typing import Any
 from hushtable.engines.local.databases import SQLiteFile, attach, computing_tables, only_table
 from hushtable.engines.local.files import is_duckdb, is_sqlite
 from hushtable.engines.local.sources import open_source
-from hushtable.engines.sliced.engine import described, quiet
+from hushtable.engines.sliced.engine import described, fetched, quiet
 from hushtable.engines.sliced.quoting import name_sql
 from hushtable.engines.sliced.rows import TABLE, OpenedRows, Wanted, own_connection
 
@@ -59,3 +59,14 @@ def opened_rows(
             sql = wanted.sql(engine)
             columns = described(sql, engine)
             yield OpenedRows(sql, columns, source.rereadable, engine, folder, source.named, source.unreadable)
+
+
+def kept_rows(rows: OpenedRows, *, first: int | None = None) -> OpenedRows:
+    """Return rows that can be read twice and are the same each time; all of them, or the first so many."""
+    if rows.rereadable and first is None:
+        return rows
+    some = "" if first is None else f" LIMIT {first}"
+    fetched(
+        f"CREATE TEMP TABLE hushtable_rows AS SELECT * FROM (\n{rows.sql}\n) AS rows{some}", rows.connection
+    )
+    return rows._replace(sql="SELECT * FROM temp.main.hushtable_rows")

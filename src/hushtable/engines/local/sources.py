@@ -19,9 +19,9 @@ from hushtable.engines.local.delimited import TextRows, read_header
 from hushtable.engines.local.files import files_of, files_sql, format_of
 from hushtable.engines.local.json_lines import LineRows, lines_sql, unreadable_lines
 from hushtable.engines.local.partitions import check_folders, folder_columns
-from hushtable.engines.sliced.arrow import arrow_object
 from hushtable.engines.sliced.engine import quiet
 from hushtable.engines.sliced.naming import check_distinct, folded
+from hushtable.engines.sliced.objects import object_rows
 from hushtable.engines.sliced.paths import check_once, said
 from hushtable.engines.sliced.quoting import name_sql
 from hushtable.engines.sliced.rows import Unread
@@ -65,7 +65,7 @@ def open_source(
     given = [data] if isinstance(data, str | os.PathLike) else data
     of_paths = isinstance(given, list | tuple) and all(isinstance(path, str | os.PathLike) for path in given)
     if not of_paths or not given:
-        return Source(*arrow_object(data, connection, names, whole=whole))
+        return Source(*object_rows(data, connection, names, whole=whole))
     paths = [os.fsdecode(path) for path in given]
     return _paths(paths, connection, names, whole=whole, memory=memory, threads=threads)
 

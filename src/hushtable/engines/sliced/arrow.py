@@ -1,4 +1,4 @@
-"""Objects of Python that give rows in Arrow's form, and what of Arrow's types reaches DuckDB.
+"""Rows in Arrow's form, and what of Arrow's types reaches DuckDB.
 
 Promise: every value reaches DuckDB as it is, but for times that no clock shows, which become the last one. A
 column that DuckDB has no type for, or that it would convert value by value and stop at one that does not fit,
@@ -21,37 +21,6 @@ _STEPS = {"s": 10**6, "ms": 10**3}  # microseconds, in which DuckDB keeps times 
 _EXTENSION = b"ARROW:extension:name"
 _EXTENSIONS = ("arrow.json", "arrow.uuid")  # whose storage is what DuckDB takes it for: pyarrow checks it
 _ROWS = "registered_rows"
-
-
-def arrow_object(
-    data: Any, connection: duckdb.DuckDBPyConnection, names: Sequence[str], *, whole: bool
-) -> tuple[str, bool]:
-    """Return SQL for the rows of an object with the Arrow PyCapsule interface, and whether it reads twice."""
-    import pyarrow as pa
-
-    kind, failed, rows = type(data).__name__, "", None
-    try:
-        if isinstance(data, pa.Table):
-            rows = data
-        elif hasattr(data, "__arrow_c_stream__"):
-            rows = pa.RecordBatchReader.from_stream(data)
-        elif hasattr(data, "__arrow_c_array__"):
-            rows = pa.Table.from_batches([pa.record_batch(data)])
-    except Exception as error:
-        failed = type(error).__name__  # raised below: what it says may quote rows, and so would the chain
-    if rows is not None:
-        return registered(rows, connection, names, whole=whole), isinstance(rows, pa.Table)
-    if failed:
-        hint = (
-            "Values of different types in a column, or one name for two columns, are frequent causes. "
-            "pyarrow.table(data) says what it is, and may quote rows."
-        )
-        raise BadData(f"this {kind} cannot be given as a table of Arrow ({failed})", hint)
-    hint = "Pass a path, a list of paths, or a pyarrow, pandas or Polars table."
-    if isinstance(data, list | dict):
-        maker = "pyarrow.Table.from_pylist(data)" if isinstance(data, list) else "pyarrow.table(data)"
-        hint = f"{hint} Rows in a {kind} become one by {maker}."
-    raise BadData(f"data is of type {kind}, which holds no rows", hint)
 
 
 def registered(

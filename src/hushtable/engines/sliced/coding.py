@@ -9,7 +9,7 @@ Cost: a few vector operations a value; categories are joined and edges searched 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -58,11 +58,18 @@ class Coding(NamedTuple):
 
 
 def coding(
-    source: str, columns: Mapping[str, str], domain: Domain, measure: Measure, *, named: bool = True
+    source: str,
+    columns: Mapping[str, str],
+    domain: Domain,
+    measure: Measure,
+    *,
+    named: bool = True,
+    further: Sequence[str] = (),
 ) -> Coding:
     """Return how the rows of `source` (SQL) with these columns and types are read and placed.
 
-    `named`: whether the columns surely have names, which a message may tell.
+    `named`: whether the columns surely have names, which a message may tell. `further` is selected of each
+    row beside what is read.
     """
 
     def column(wanted: str) -> tuple[str, str]:
@@ -85,7 +92,7 @@ def coding(
         reads.append(f"{_amount_sql(measure, *column(measure.amount_column))} AS amount")
     if measure.unit is not None:
         reads.append(f"{unit_sql(measure.unit.column, *column(measure.unit.column))} AS unit")
-    sql = f"SELECT {', '.join(reads)} FROM ({source}) AS source"
+    sql = f"SELECT {', '.join([*reads, *further])} FROM ({source}) AS source"
 
     places, tables = [], {}
     for place, attribute in enumerate(domain.attributes):

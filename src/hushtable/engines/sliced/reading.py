@@ -213,6 +213,8 @@ def _mismatch(attribute: Attribute, sql_type: str, form: Form) -> tuple[str, str
     column = attribute.column if attribute.column.isidentifier() else name_sql(attribute.column)
     if isinstance(attribute.values, Categories):
         cast = f"CAST({column} AS VARCHAR)"
+        if form in ("float", "decimal"):  # 6001 would become '6001.0'
+            cast = f"CAST(TRY_CAST({column} AS BIGINT) AS VARCHAR)"
         if form in ("whole", "large", "float", "decimal"):
             return fact, (
                 "Categories are text, and numbers have lost their leading zeros: '06001' became 6001. Read "

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hushtable.conditions.guard.statements import check_select, read_condition, read_query
 from hushtable.conditions.guard.totality import total_condition, total_query
-from hushtable.engines.sliced.arrow import arrow_object
 from hushtable.engines.sliced.confining import check_confined
 from hushtable.engines.sliced.engine import connect, described, interruptible, quiet, row_by_row
 from hushtable.engines.sliced.naming import folded
+from hushtable.engines.sliced.objects import object_rows
 from hushtable.engines.sliced.quoting import name_sql
 from hushtable.engines.sliced.reading import type_text
 from hushtable.engines.sliced.spills import spill_folder
@@ -174,9 +174,9 @@ def own_connection(*, memory: int, threads: int) -> Iterator[tuple[duckdb.DuckDB
 
 @contextmanager
 def opened_object(data: Any, wanted: Wanted, *, memory: int, threads: int) -> Iterator[OpenedRows]:
-    """Open the rows of an object with the Arrow PyCapsule interface."""
+    """Open the rows of an object of Python."""
     with own_connection(memory=memory, threads=threads) as (engine, folder):
-        source, rereadable = arrow_object(data, engine, wanted.used, whole=wanted.whole)
+        source, rereadable = object_rows(data, engine, wanted.used, whole=wanted.whole)
         quiet(engine.execute, f"CREATE TEMP VIEW {TABLE} AS {wanted.readable(source, engine)}")
         sql = wanted.sql(engine)
         yield OpenedRows(sql, described(sql, engine), rereadable, engine, folder)

@@ -1,0 +1,79 @@
+"""What `--json` prints: one document for each thing that a command shows or makes.
+
+Promise: keys keep their meaning; new ones may be added. Exact numbers are text, as in "1/10".
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hushtable.answers.release import Release
+    from hushtable.domain.domain import Domain
+    from hushtable.ledger.ledger import Ledger
+
+
+def release_document(release: Release, *, rows: int = 0) -> dict[str, Any]:
+    """Return what a release is, with its first rows if they are asked for."""
+    from hushtable.cli.showing import plain_value
+    from hushtable.release.terms import as_text
+
+    terms = release.terms
+    document = {
+        "file": os.fspath(release.path),
+        "title": release.domain.title,
+        "guarantee": release.guarantee,
+        "rows": len(release),
+        "rows_possible": str(terms.units_total),
+        "epsilon": as_text(release.epsilon),
+        "epsilon_of_total": as_text(terms.total_epsilon),
+        "structure": terms.structure.name,
+        "summary": release.summary.name,
+        "cutoff": release.cutoff,
+        "threshold": release.threshold,
+        "noisy_total": release.noisy_total,
+        "made_by": f"hushtable {terms.version}",
+        "domain": release.domain.to_dict(),
+    }
+    if rows:
+        document["first_rows"] = [plain_value(row) for row in release.first_rows(rows).to_pylist()]
+    return document
+
+
+def domain_document(domain: Domain) -> dict[str, Any]:
+    """Return what a domain declares."""
+    return {
+        **domain.to_dict(),
+        "levels": domain.levels,
+        "cells": str(domain.cells_total),
+        "digest": domain.digest,
+    }
+
+
+def ledger_document(account: Ledger) -> dict[str, Any]:
+    """Return what a ledger holds."""
+    from hushtable.release.terms import as_text
+
+    return {
+        "file": os.fspath(account.path),
+        "about": account.about,
+        "unit": account.unit,
+        "currency": account.currency,
+        "bounds": account.bounds,
+        "epsilon": as_text(account.epsilon),
+        "spent": as_text(account.spent),
+        "left": as_text(account.left),
+        "entries": [
+            {
+                "number": entry.number,
+                "when": entry.when,
+                "epsilon": as_text(entry.epsilon),
+                "state": entry.state,
+                "what": entry.what,
+                "unit": entry.unit,
+                "digest": entry.digest,
+            }
+            for entry in account.entries()
+        ],
+    }

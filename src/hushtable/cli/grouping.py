@@ -1,0 +1,58 @@
+"""Help in groups: the options that most people need first, all of them with `--help-all`.
+
+Promise: every option has a group, so that none is ever hidden from `--help-all`.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, TypeAlias
+
+import typer
+from typer.core import TyperCommand
+
+GROUPS: dict[str, tuple[str, ...]] = {
+    "Data": ("data", "domain", "level", "where", "query", "memory", "engine", "master"),
+    "Who is protected": ("unit", "max_rows", "count_column", "sum_column", "clamp", "rows_are_units"),
+    "Privacy": ("epsilon", "ledger", "no_ledger", "total_share"),
+    "What is published": (
+        *("ask", "size", "summary", "cutoff", "threshold", "one_sided", "structure", "order", "branching"),
+        *("width", "depth", "marginals", "weights", "consistent"),
+    ),
+    "Planning": ("expect_cells", "expect_mean", "expect_sd", "profile", "like", "anyway"),
+    "Output": ("output", "overwrite", "quiet", "json"),
+    "Help": ("help", "help_all"),
+}
+GROUPED = frozenset(name for names in GROUPS.values() for name in names)
+COMMON = frozenset(
+    ("data", "domain", "where", "unit", "max_rows", "epsilon", "ledger", "no_ledger", "ask", "size", "output")
+)
+_ALL = "hushtable.help_all"
+
+
+class GroupedCommand(TyperCommand):
+    """A command whose help is in groups."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the groups; but for `--help-all`, the common options alone."""
+        records = {param.name: param.get_help_record(ctx) for param in self.get_params(ctx)}
+        others = tuple(name for name in records if name not in GROUPED)
+        for group, names in (*GROUPS.items(), ("Other", others)):
+            wanted = [name for name in names if ctx.meta.get(_ALL) or name in COMMON or group == "Help"]
+            lines = [records[name] for name in wanted if records.get(name) is not None]
+            if lines:
+                with formatter.section(group):
+                    formatter.write_dl(lines)
+
+
+def _show_all(ctx: typer.Context, wanted: bool) -> None:
+    """Print the help with all options, and leave."""
+    if wanted:
+        ctx.meta[_ALL] = True
+        typer.echo(ctx.get_help())
+        raise typer.Exit
+
+
+HelpAll: TypeAlias = Annotated[
+    bool,
+    typer.Option("--help-all", is_eager=True, callback=_show_all, help="Show all options, and leave."),
+]

@@ -1,0 +1,75 @@
+"""Attributes, their rules and numbers of cells in words, for people to read."""
+
+from __future__ import annotations
+
+from math import log10
+
+from hushtable.domain.attributes import Bins, Categories, Edges, Integers, Kind, Other, Rule, Times
+from hushtable.domain.kinds import plain
+from hushtable.errors import printable
+
+_FEW = 4  # categories and edges that are shown
+_LARGE = 10**9
+_HUGE = 10**60
+
+
+def kind_in_words(values: Kind) -> str:
+    """Return what an attribute's values are, such as "integers 0 to 999,999"."""
+    match values:
+        case Integers(low=low, high=high):
+            return f"integers {low:,} to {high:,}"
+        case Categories():
+            return f"{many(values.size, 'category', 'categories')}: {_listed(values.values)}"
+        case Bins(start=start, stop=stop, step=step):
+            bins = many(values.size, "bin", "bins")
+            return f"{bins} of {plain(step)} from {plain(start)} to {plain(stop)}"
+        case Edges(edges=edges):
+            return f"{many(values.size, 'bin', 'bins')} with edges {_listed([plain(edge) for edge in edges])}"
+        case Times(start=start):
+            first = start.date() if values.whole_days else start
+            steps = many(values.size, "step", "steps")
+            return f"{steps} of {values.step_text} from {first}, {values.timezone}"
+
+
+def size_in_words(values: Kind) -> str:
+    """Return how many values there are, such as "20 bins"."""
+    match values:
+        case Integers():
+            return many(values.size, "integer", "integers")
+        case Categories():
+            return many(values.size, "category", "categories")
+        case Bins() | Edges():
+            return many(values.size, "bin", "bins")
+        case Times():
+            return f"{values.size:,} x {values.step_text}"
+
+
+def is_ordered(values: Kind) -> bool:
+    """Return whether values lie below and above others."""
+    return not isinstance(values, Categories)
+
+
+def rule_in_words(rule: Rule) -> str:
+    """Return what a rule does with rows."""
+    if isinstance(rule, Other):
+        return f"to {rule.value!r}"
+    return {"drop": "dropped", "clamp": "clamped", "error": "error"}[rule]
+
+
+def cells_in_words(cells: int) -> str:
+    """Return a number of cells, exact, and as a power of ten where that is easier to grasp."""
+    if cells >= _HUGE:
+        return f"about 10^{log10(cells):.1f}"
+    return f"{cells:,}" + (f" (about 10^{log10(cells):.1f})" if cells >= _LARGE else "")
+
+
+def many(number: int, one: str, more: str) -> str:
+    """Return a number of things."""
+    return f"{number:,} {one if number == 1 else more}"
+
+
+def _listed(texts: list[str] | tuple[str, ...]) -> str:
+    """Return the first few texts."""
+    shown = [printable(text) or "''" for text in texts[:_FEW]]
+    cut = [text if len(text) <= 24 else f"{text[:21]}..." for text in shown]
+    return ", ".join(cut) + (", ..." if len(texts) > _FEW else "")
