@@ -91,13 +91,14 @@ def _register_fitting(
     import duckdb
 
     named = rows.column_names[0]
-    for candidate in (*tables, rows.drop_columns([named]), rows):
+    mixed = rows.drop_columns([named])
+    for candidate in (*tables, mixed, rows):
         connection.register("release", candidate)
         try:
             connection.sql(text)
         except duckdb.BinderException:
             continue
-        if candidate.num_columns == rows.num_columns - 1:
+        if candidate is mixed:
             fact = "no table of this release has all the columns of this query, and sums over several mislead"
             raise BadQuery(fact, f"Say which rows are meant by the column `{named}` of `release_tables`.")
         return

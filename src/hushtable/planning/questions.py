@@ -76,6 +76,11 @@ class QuestionPlan:
     """Tables for questions: what they are, and the error to expect for each question. Public.
 
     Made by `ht.plan` with `ask`, or without any assumption about the table.
+
+    >>> import hushtable as ht
+    >>> visits = ht.Domain.from_dict({"attribute": [{"name": "town", "integers": {"low": 0, "high": 9}}]})
+    >>> ht.plan(visits, epsilon=1, size=100, ask=["town"]).structure
+    Tables('town', shares=('1000',))
     """
 
     domain: Domain

@@ -303,7 +303,7 @@ def publish_chosen(
         ),
     ) as counted:
         # 3. Charge, once and for good: what follows is drawn.
-        what = in_one_line(output, domain.title, chosen.method)
+        what = in_one_line(output, domain.title, chosen.method, tables=len(chosen.parts))
         payment.charge(unit=unit, what=what, name=_cut(Path(output).name) or None)
         # 4. Draw the total and the summary, each from its own part of epsilon. Should memory run out, that is
         # told without the numbers of cells that NumPy's own words would quote.
@@ -365,8 +365,8 @@ def check_settings(terms: Terms) -> None:
     draw_of(terms.structure).check(terms.nodes, method, law_at=terms.law_at)
 
 
-def in_one_line(output: str | os.PathLike[str], title: str, method: Method) -> str:
-    """Return what a ledger calls a release: the name of its file, its title and its summary.
+def in_one_line(output: str | os.PathLike[str], title: str, method: Method, *, tables: int = 0) -> str:
+    """Return what a ledger calls a release: the name of its file, its title and its summary, or its tables.
 
     >>> from hushtable.methods.settings import Priority
     >>> in_one_line("out/commute.parquet", "Commuters", Priority(size=10_000))
@@ -375,7 +375,8 @@ def in_one_line(output: str | os.PathLike[str], title: str, method: Method) -> s
     name, about = _cut(Path(output).name), _cut(title)
     size = method.size
     rows = "" if size is None else f" of {size:,} row{'s' * (size != 1)}"
-    return f"{name}: {f'{about}, ' * bool(about)}{method.name}{rows}"
+    kind = f"{tables:,} table{'s' * (tables != 1)}" if tables else f"{method.name}{rows}"
+    return f"{name}: {f'{about}, ' * bool(about)}{kind}"
 
 
 def _cut(text: str, longest: int = 200) -> str:

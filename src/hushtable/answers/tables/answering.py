@@ -30,7 +30,7 @@ from hushtable.answers.estimation.tails import noise
 from hushtable.answers.question import Question
 from hushtable.answers.tables.grouping import PartGroups
 from hushtable.answers.tables.raked import MOST_COMBINATIONS, Margin, on_grid, raked, sets_of_axes
-from hushtable.answers.tables.whole import MOST_CODES, Along, WholeTable, WholeTables, allowed_codes
+from hushtable.answers.tables.whole import MOST_CODES, AskedAlong, WholeTable, WholeTables, allowed_codes
 from hushtable.conditions.selection import Selection
 from hushtable.domain.domain import Domain
 from hushtable.domain.items import Item, attribute_at, codes_at, label_of, parents_between
@@ -229,7 +229,7 @@ class TableAnswers(Answerer):
 
     def _along(
         self, question: Question, codes: Sequence[NDArray[np.int64]], places: Sequence[int] | None = None
-    ) -> list[Along]:
+    ) -> list[AskedAlong]:
         """Return what a question adds up along each attribute, or along some of them."""
         selection = question.selection
         levels = dict(question.items)
@@ -237,7 +237,7 @@ class TableAnswers(Answerer):
         wanted = sorted({*groups, *selection.attributes}) if places is None else places
         nothing = np.zeros(0, dtype=np.int64)
         return [
-            Along(place, levels.get(place), groups.get(place, nothing), allowed_codes(selection, place))
+            AskedAlong(place, levels.get(place), groups.get(place, nothing), allowed_codes(selection, place))
             for place in wanted
         ]
 
@@ -279,7 +279,7 @@ class TableAnswers(Answerer):
         selection = question.selection
         places = sorted({*selection.attributes, *(item.place for item in question.items)})
         every = [
-            Along(place, 0, np.arange(self._domain.shape[place], dtype=np.int64), None) for place in places
+            AskedAlong(place, 0, np.arange(self._domain.shape[place], dtype=np.int64), None) for place in places
         ]
         known = self._whole.resolved(every)
         if known is None:
@@ -371,7 +371,7 @@ class TableAnswers(Answerer):
         """Yield what whole tables say of some of the axes."""
         for some in sets_of_axes(len(axes)):
             along = [
-                Along(place, level, np.arange(attribute_at(self._domain, Item(place, level)).size), None)
+                AskedAlong(place, level, np.arange(attribute_at(self._domain, Item(place, level)).size), None)
                 for place, level in (axes[axis] for axis in some)
             ]
             known = self._whole.resolved(along)

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class Listed(Opened, Protocol):
+class ListedRelease(Opened, Protocol):
     """A release with its rows."""
 
     def to_arrow(self) -> pa.Table:
         """Return the rows."""
 
 
-def tables_of(release: Listed) -> list[pa.Table]:
+def tables_of(release: ListedRelease) -> list[pa.Table]:
     """Return the tables of a release; none where it is not of several."""
     terms, everything, found = release.terms, release.to_arrow(), []
     rows = rows_of_parts(terms, release.codes) if terms.parts else []

@@ -45,7 +45,7 @@ class WholeTable(NamedTuple):
     counts: Array  # with an axis for each item
 
 
-class Along(NamedTuple):
+class AskedAlong(NamedTuple):
     """What a question adds up along one attribute: groups at a level, cells that a condition allows, or both.
 
     `level` is that of the groups, None where everything that is allowed is added up; `groups` are the codes
@@ -98,7 +98,7 @@ class WholeTables:
         """Return items as depths of chains."""
         return tuple((place, 1 + self._levels[place].index(level)) for place, level in sorted(items))
 
-    def resolved(self, question: Sequence[Along]) -> tuple[Depths, list[Asked]] | None:
+    def resolved(self, question: Sequence[AskedAlong]) -> tuple[Depths, list[Asked]] | None:
         """Return the fitted table that a question adds up, and what along each attribute; None if unknown."""
         found = []
         for along in sorted(question):
@@ -109,7 +109,7 @@ class WholeTables:
         table = tuple((place, depth) for place, depth, _ in found)
         return (table, [each for *_, each in found]) if self.lattice.knows(table) else None
 
-    def _asked(self, along: Along) -> tuple[int, Asked] | None:
+    def _asked(self, along: AskedAlong) -> tuple[int, Asked] | None:
         """Return the coarsest depth at which an attribute is fine enough, and what is added up there."""
         attribute, allowed = self._domain.attributes[along.place], along.allowed
         if allowed is not None and len(allowed) < attribute.size:
@@ -142,7 +142,7 @@ class WholeTables:
     def _nonnegative(self) -> NonnegativeTables:
         return NonnegativeTables(self.fitted)
 
-    def nonnegative(self, question: Sequence[Along]) -> Array | None:
+    def nonnegative(self, question: Sequence[AskedAlong]) -> Array | None:
         """Return estimates that are 0 or more and add up, as `answers` gives them."""
         known = self.resolved(question)
         if known is None:
@@ -153,7 +153,7 @@ class WholeTables:
             value = each.added(value, axis)
         return value.ravel()
 
-    def answers(self, question: Sequence[Along], *, chance: float) -> Answers | None:
+    def answers(self, question: Sequence[AskedAlong], *, chance: float) -> Answers | None:
         """Return estimates with an axis for each attribute that has groups, flattened; None if unknown."""
         known = self.resolved(question)
         if known is None:

@@ -52,7 +52,7 @@ _LOCATION = re.compile(r'"query_location(?:_length)?":\d+')  # a quote inside a 
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
-class Item:
+class SelectItem:
     """One item of SELECT: an expression, or a star with those that replace columns."""
 
     is_star: bool
@@ -78,7 +78,7 @@ class LocalQuery:
 
     table: str
     words: frozenset[str]  # that stand for the table, and so for the whole row
-    items: tuple[Item, ...]
+    items: tuple[SelectItem, ...]
     where: Expression | None
     renames_by_place: bool  # as in FROM people AS p(a, b)
     source: ParseTree = field(repr=False)
@@ -300,14 +300,14 @@ def _local(
     )
 
 
-def _item(column: ParseTree, listed: Listed, policy: Policy) -> Item:
+def _item(column: ParseTree, listed: Listed, policy: Policy) -> SelectItem:
     """Return one item of SELECT, its expressions checked."""
     if column.get("class") != "STAR":
         expression = read_expression(column, listed, policy)
         name = column["alias"] or (expression.path[-1] if expression.path else "")
-        return Item(is_star=False, expressions=(expression,), name=name)
+        return SelectItem(is_star=False, expressions=(expression,), name=name)
     check_fields(column, _STAR_FIELDS, policy, called="STAR")  # others are those of COLUMNS(...)
-    return Item(
+    return SelectItem(
         is_star=True,
         expressions=tuple(read_expression(each["value"], listed, policy) for each in column["replace_list"]),
         replaced=tuple(each["key"] for each in column["replace_list"]),
