@@ -278,8 +278,12 @@ class TableAnswers(Answerer):
         """
         selection = question.selection
         places = sorted({*selection.attributes, *(item.place for item in question.items)})
+        sizes = [self._domain.shape[place] for place in places]
+        if max(sizes) > MOST_CODES:
+            return None  # no whole table has so many
         every = [
-            AskedAlong(place, 0, np.arange(self._domain.shape[place], dtype=np.int64), None) for place in places
+            AskedAlong(place, 0, np.arange(size, dtype=np.int64), None)
+            for place, size in zip(places, sizes, strict=True)
         ]
         known = self._whole.resolved(every)
         if known is None:
