@@ -30,6 +30,7 @@ from hushtable.answers.estimation.tails import noise
 from hushtable.answers.question import Question
 from hushtable.answers.tables.grouping import PartGroups
 from hushtable.answers.tables.raked import MOST_COMBINATIONS, Margin, on_grid, raked, sets_of_axes
+from hushtable.answers.tables.totals import with_total
 from hushtable.answers.tables.whole import MOST_CODES, AskedAlong, WholeTable, WholeTables, allowed_codes
 from hushtable.conditions.selection import Selection
 from hushtable.domain.domain import Domain
@@ -110,6 +111,7 @@ class TableAnswers(Answerer):
         self._space, self._release = space, release
         self._domain, self._rows = space.domain, space.rows(release.codes)
         self._parts: dict[int, _Part] = {}
+        self._totalled: dict[str, _Part] = {}
 
     @cached_property
     def _whole(self) -> WholeTables:
@@ -386,9 +388,19 @@ class TableAnswers(Answerer):
                     sums = each.added(sums, axis)
                 yield Margin(some, sums)
 
+    def _with_total(self, part: _Part) -> _Part:
+        """Return a table with the total that the whole tables tell, as if it had been bought with it."""
+        if part.terms.total is not None or not self._whole.lattice.tables:
+            return part
+        if part.marginal.label not in self._totalled:
+            value, variance = self._whole.total
+            terms = with_total(part.terms, value, variance)
+            self._totalled[part.marginal.label] = replace(part, terms=terms)
+        return self._totalled[part.marginal.label]
+
     def _alone(self, part: _Part, question: Question) -> GroupsAnswered:
-        """Return answers from one table by itself."""
-        label = part.marginal.label
+        """Return answers from one table by itself, and the total."""
+        label, part = part.marginal.label, self._with_total(part)
         if question.items:
             found = part.answers.groups(self._within(part, question))
         else:

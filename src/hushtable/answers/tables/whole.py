@@ -181,6 +181,11 @@ class WholeTables:
         )
 
     @cached_property
+    def total(self) -> tuple[float, float]:
+        """The fitted total, and its variance."""
+        return float(self.fitted.table(())), self.lattice.variance(())
+
+    @cached_property
     def noise(self) -> FittedNoise:
         """The noise of a fitted answer with a variance of 1."""
         return FittedNoise(self)

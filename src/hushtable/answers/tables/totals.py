@@ -1,0 +1,30 @@
+"""A table with the total that other tables tell, as if that had been bought with it.
+
+Promise: the total has noise of the release's law, of at least the stated variance. So a table of which a
+cutoff hides counts is answered with all that is known of everybody.
+Cost: some evaluations of a law.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+from hushtable.laws.registry import law_named
+from hushtable.release.terms import Terms
+
+_HALVINGS = 60
+_LEAST, _MOST = 2.0**-40, 2.0**10  # of the epsilon that would buy such a total
+
+
+def with_total(terms: Terms, value: float, variance: float) -> Terms:
+    """Return the terms of a table with a noisy total of this value and variance."""
+    kind, sensitivity = law_named(terms.law_name), Fraction(terms.measure.sensitivity)
+    low, high = _LEAST, _MOST
+    for _ in range(_HALVINGS):
+        middle = (low * high) ** 0.5
+        law = kind.calibrated(epsilon=Fraction(middle) * sensitivity, l1=sensitivity)
+        low, high = (middle, high) if law.floats.variance >= variance else (low, middle)
+    bought = Fraction(low).limit_denominator(1 << 60) * sensitivity
+    rows = terms.epsilon - terms.total_epsilon
+    return replace(terms, total=round(value), total_epsilon=bought, epsilon=rows + bought)
