@@ -17,7 +17,9 @@ def release(tmp_path: Path) -> ht.Release:
     rows = pa.table({"home": ["n", "s", "n"] * 200, "age": list(range(60)) * 10})
     homes = ht.categories({"n": "north", "s": "south"})
     domain = ht.Domain(home=homes, age=ht.bins(0, 60, step=10))
-    return ht.publish(rows, domain=domain, epsilon=5, size=12, output=tmp_path / "made.parquet")
+    return ht.publish(
+        rows, domain=domain, epsilon=5, size=12, structure="cells", output=tmp_path / "made.parquet"
+    )
 
 
 def test_a_release_is_thinned(release: ht.Release, tmp_path: Path) -> None:

@@ -222,7 +222,7 @@ def test_a_cube_is_shown_asked_thinned_and_exported(folder: Path) -> None:
     assert "from all whole tables, fitted together: unbiased" in in_one_line(asked.output)
     grouped = run("query", "out.parquet", "--by", "home,work", "--top", "3")
     assert grouped.exit_code == 0
-    assert "from the marginal of home, work" in in_one_line(grouped.output)
+    assert "from the table of home, work" in in_one_line(grouped.output)
     refused = run("query", "out.parquet", "--where", 'home < 10 AND "age, years" = 1')
     assert refused.exit_code == 2
     assert "no marginal of this release has 'home', 'age, years' together" in in_one_line(refused.stderr)

@@ -120,6 +120,7 @@ def test_an_empty_ledger() -> None:
 def test_what_was_published_is_there_at_80_columns() -> None:
     run(*CREATE)
     publish = ["publish", "people.csv", "--domain", "commute.toml", "--ledger", "people.ledger", "--quiet"]
+    publish += ["--structure", "cells"]
     assert run(*publish, "--epsilon", "0.1", "--size", "10000", "--output", "commute.parquet").exit_code == 0
     assert run(*publish, "--epsilon", "1/3", "--size", "1", "--output", "one.parquet").exit_code == 0
 

@@ -339,8 +339,9 @@ def run_line(line: str) -> None:
 
 def test_the_examples_of_publish_run(folder: Path) -> None:
     column = '[[attribute]]\nname = "x"\nintegers = { low = 0, high = 999999 }\n'
-    for name in ("commute", "visits"):
-        (folder / f"{name}.toml").write_text(column)
+    (folder / "commute.toml").write_text(column)
+    town = '[[attribute]]\nname = "town"\nintegers = { low = 0, high = 99 }\n'
+    (folder / "visits.toml").write_text(town + town.replace("town", "age"))
     codes = [f"{block:05}" for block in range(60_000)]
     blocks = f"categories = {{ values = {codes}, levels = {{ tract = 4 }} }}"
     (folder / "blocks.toml").write_text(f'[[attribute]]\nname = "home"\n{blocks}\n')
@@ -349,13 +350,14 @@ def test_the_examples_of_publish_run(folder: Path) -> None:
     each = np.arange(40_000)
     homes = pa.table({"x": each % 20, "hour": each % 24, "home": codes[:40_000]})
     pq.write_table(homes, "commute.parquet")
-    (folder / "visits.csv").write_text("person_id,x\n1,2\n1,3\n")
+    (folder / "visits.csv").write_text("person_id,town,age\n1,2,30\n1,3,30\n")
     ht.publish(homes, domain="commute.toml", epsilon=1, size=100, output="commute-2023.parquet")
     ht.Ledger.create("commuters.ledger", epsilon=1, about="commuters")
+    ht.Ledger.create("people.ledger", epsilon=1, about="people")
 
     found = [line for line in examples("publish") if "--engine spark" not in line]
 
-    assert len(found) == 7
+    assert len(found) == 8
     for line in found:
         run_line(line)
 

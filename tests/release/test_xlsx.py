@@ -21,7 +21,9 @@ DOMAIN = ht.Domain(
 @pytest.fixture
 def release(tmp_path: Path) -> ht.Release:
     rows = pa.table({"home": ["=1+1", "s"] * 200, "day": ["2024-01-01", "2024-01-03"] * 200})
-    return ht.publish(rows, domain=DOMAIN, epsilon=5, size=8, output=tmp_path / "made.parquet")
+    return ht.publish(
+        rows, domain=DOMAIN, epsilon=5, size=8, structure="cells", output=tmp_path / "made.parquet"
+    )
 
 
 def test_a_workbook_has_the_rows(release: ht.Release, tmp_path: Path) -> None:

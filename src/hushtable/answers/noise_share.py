@@ -21,6 +21,8 @@ from hushtable.answers.estimation.sums import Opened
 from hushtable.release.terms import Terms
 
 _NOISE = 0.5  # below this share of real rows, a table is called noise
+_FEW_ROWS = 20
+_LARGEST = 10**300  # cells, as a float counts them
 _SURE = 4.0  # standard deviations by which a whole table must exceed its noise
 
 
@@ -45,7 +47,8 @@ class TableNoise:
         about = f"the table of {self.label}" if self.label else "the table"
         if self.whole:
             return f"{about} is {'no better than noise' if self.is_noise else 'published whole'}"
-        rows = f"noise alone would give about {self.expected:,.0f} of its {self.rows:,} rows"
+        share = min(round(self.expected), self.rows)
+        rows = f"noise alone would give about {share:,} of its {self.rows:,} rows"
         return f"{about} is mostly noise: {rows}" if self.is_noise else f"{about}: {rows}"
 
 
@@ -76,6 +79,13 @@ class NoiseShare:
         more = f", and so are {len(noise) - 1} others" if len(noise) > 1 else ""
         return [f"{first[0].upper()}{first[1:]}{more}. {help_}"]
 
+    def about(self, source: str) -> list[str]:
+        """Return what to tell first of answers that come from a table: that it is noise, if it is."""
+        if self.is_noise:
+            return self.warnings
+        noise = [each for each in self.tables if each.is_noise and each.label == source]
+        return [f"{each.sentence[0].upper()}{each.sentence[1:]}." for each in noise]
+
 
 def noise_share(release: Opened) -> NoiseShare:
     """Return how much of a release is noise; of no table where it is of other nodes than cells."""
@@ -103,9 +113,11 @@ def _judged(terms: Terms, counts: NDArray[np.int64], label: str) -> TableNoise:
         spread = sqrt(6 / max(counts.size, 1)) * variance
         return TableNoise(label, counts.size, float(cells), mean <= variance + _SURE * spread, True)
     cutoff, threshold = max(terms.cutoff or 1.0, 1.0), terms.threshold or 0.0
-    expected = min(cells * _chance(terms, cutoff, threshold), float(cells))
+    expected = float(min(cells, _LARGEST)) * _chance(terms, cutoff, threshold)
     found = TableNoise(label, counts.size, expected, False, False)
-    return TableNoise(label, counts.size, expected, found.real_share < _NOISE, False)
+    # Of few rows nothing is said; nor where there are far fewer than noise alone gives, as none was drawn so.
+    enough = counts.size >= max(_FEW_ROWS, expected - 6 * sqrt(expected))
+    return TableNoise(label, counts.size, expected, enough and found.real_share < _NOISE, False)
 
 
 def _chance(terms: Terms, cutoff: float, threshold: float) -> float:

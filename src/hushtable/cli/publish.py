@@ -155,7 +155,7 @@ def publish(
       hushtable publish commute.parquet --domain commute.toml --epsilon 0.1 \\
         --size 100000 --output out.parquet --ledger commuters.ledger
       hushtable publish visits.csv --domain visits.toml --epsilon 1 --size 5000 \\
-        --ask town --ask town,age --output visits.parquet --ledger people.ledger
+        --ask town --ask town,age --output asked.parquet --ledger people.ledger
       hushtable publish visits.csv --domain visits.toml --epsilon 1 --size 5000 \\
         --unit person_id --max-rows 3 --output visits.parquet --no-ledger
       hushtable publish commute.parquet --domain blocks.toml --level home=tract \\

@@ -100,6 +100,7 @@ def query(
             where, confidence=confidence, corrected=corrected, assume=assume, combine=combine
         )
         rows = _as_rows(estimate)
+    warnings = release.noise.about((rows.schema.metadata or {}).get(b"source", b"").decode())
     promises = f"Intervals of {confidence * 100:.10g} %: {printable(rows.schema.metadata[b'note'].decode())}."
     if form != "table":
         write(
@@ -116,13 +117,13 @@ def query(
             },
             as_document=json,
         )
-        for warning in release.noise.warnings:
+        for warning in warnings:
             typer.echo(printable(warning), err=True)
         typer.echo(promises, err=True)
         typer.echo(printable(release.guarantee), err=True)
         return
     out = console()
-    for warning in release.noise.warnings:
+    for warning in warnings:
         out.print(printable(warning), style="bold")
     if by:
         out.print(_listing(rows, release))

@@ -136,6 +136,11 @@ def _values(kind: str, said: object, place: Place | None) -> tuple[Kind, tuple[L
 def _categories(table: Mapping[str, Any], place: Place | None) -> tuple[Categories, tuple[Level, ...]]:
     """Return categories from a file, or written out with their labels, and their levels."""
     levels = table.get("levels", {})
+    if isinstance(levels, list) and all(isinstance(each, list) and len(each) == 2 for each in levels):
+        pairs = levels
+        levels = {name: said for name, said in pairs if isinstance(name, str)}
+        if len(levels) != len(pairs):
+            raise BadDomain("two levels have one name, or one has none", "Give each a name of its own.")
     if not isinstance(levels, Mapping):
         hint = "Write { tract = ..., county = ... }, from fine to coarse."
         raise BadDomain(f"levels = {shown(levels)} is not a table of names", hint)
@@ -255,11 +260,12 @@ def _add_levels(table: dict[str, Any], attribute: Attribute) -> None:
     if isinstance(table[kind], list):
         table[kind] = {"values": table[kind]}
     assert isinstance(attribute.values, Categories)
-    table[kind]["levels"] = {
-        level.name: _coarser(attribute.values.values, level)
+    # A list, from fine to coarse: JSON does not keep the order of names.
+    table[kind]["levels"] = [
+        [level.name, _coarser(attribute.values.values, level)]
         for level in attribute.levels
         if isinstance(level, CategoryLevel)
-    }
+    ]
 
 
 def _coarser(values: Sequence[str], level: CategoryLevel) -> list[str] | int:

@@ -5,7 +5,6 @@ Promise: that of `sliced.counting`, by every engine.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from functools import partial
@@ -21,8 +20,6 @@ from hushtable.engines.sliced.paths import check_categories
 from hushtable.errors import within_memory
 from hushtable.noise import KeyStream
 from hushtable.table.sparse import SparseTable
-
-_LOG = logging.getLogger("hushtable")  # never a value or a number of rows
 
 
 @within_memory
@@ -79,6 +76,5 @@ def count(
 def counted_rows(data: Any, request: CountRequest) -> AbstractContextManager[Counted]:
     """Count rows where they are. What does not fit in memory lives in files until the block ends."""
     engine = engine_of(data)
-    _LOG.info("counting rows by the engine %s", engine.name)
     check_categories(request.domain, partial(engine.inputs, data))
     return engine.counted(data, request)

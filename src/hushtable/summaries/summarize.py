@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import os
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
+from hushtable.domain.later import Later
 from hushtable.errors import BadMethod, BadNumber, BadTable, within_memory
 from hushtable.laws.acceptance import Acceptance
 from hushtable.laws.geometric import Geometric
@@ -17,11 +19,15 @@ from hushtable.laws.rationals import Rational, as_positive
 from hushtable.laws.registry import DEFAULT_LAW, law_named
 from hushtable.methods.settings import Method, check_method
 from hushtable.noise import BitSource, KeyStream
-from hushtable.structures.structure import NodeSpace, Structure
 from hushtable.summaries.flat import check_sensitivity, summarize_table
 from hushtable.summaries.summary import Summary
 from hushtable.table.progress import Progress, unheard
 from hushtable.table.sparse import SparseTable
+
+if TYPE_CHECKING:  # a summary of cells does not wait for structures
+    from hushtable.structures import structure as structured
+else:
+    structured = Later("hushtable.structures.structure")
 
 
 @within_memory
@@ -31,7 +37,7 @@ def summarize(
     *,
     epsilon: Rational,
     sensitivity: Rational | None = None,
-    structure: Structure | str | None = None,
+    structure: structured.Structure | str | None = None,
     law: str = DEFAULT_LAW,
 ) -> Summary:
     """Draw a private summary of `table`, or of the nodes of a structure over it.
@@ -113,7 +119,7 @@ def draw_summary(
     threads: int = 1,
     slices: int | None = None,
     first_guess: Acceptance | None = None,
-    nodes: NodeSpace | None = None,
+    nodes: structured.NodeSpace | None = None,
     progress: Progress = unheard,
 ) -> Summary:
     """Draw a summary from the given bits. Slices, threads and the first guess do not change its law.

@@ -7,14 +7,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.domain.later import Later
 from hushtable.laws.rationals import Rational
 from hushtable.laws.registry import DEFAULT_LAW
 from hushtable.methods.settings import Method
-from hushtable.structures.structure import NodeSpace, Structure
+
+if TYPE_CHECKING:  # a summary of cells does not wait for structures
+    from hushtable.structures import structure as structured
+else:
+    structured = Later("hushtable.structures.structure")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,14 +47,14 @@ class Summary:
     weights: NDArray[np.float64] = field(repr=False)
     threshold: float | None
     cutoff: float | None
-    nodes: NodeSpace | None = None
+    nodes: structured.NodeSpace | None = None
     law_name: str = field(default=DEFAULT_LAW, repr=False)
 
     def __len__(self) -> int:
         return len(self.counts)
 
     @property
-    def structure(self) -> Structure:
+    def structure(self) -> structured.Structure:
         """Which sums of cells the rows are."""
         from hushtable.structures.cells import Cells
 

@@ -69,7 +69,7 @@ def test_rows_become_a_release(
 
         monkeypatch.setattr(flow, name, watched)
 
-    release = publish(tmp_path, engine.data(rows()), ledger=ledger)
+    release = publish(tmp_path, engine.data(rows()), ledger=ledger, structure="cells")
 
     assert spent == [1, 1]
     assert release.epsilon == 1
@@ -308,7 +308,12 @@ def test_an_overspend_is_refused_before_data_are_read(engine: Engine, tmp_path: 
 
 def test_bounded_units_pay_with_more_noise(engine: Engine, tmp_path: Path) -> None:
     release = publish(
-        tmp_path, engine.data(rows()), unit=ht.Unit("person", max_rows=4), total_share=0, size=20
+        tmp_path,
+        engine.data(rows()),
+        unit=ht.Unit("person", max_rows=4),
+        total_share=0,
+        size=20,
+        structure="cells",
     )
 
     assert release.terms.sensitivity == 4

@@ -209,7 +209,7 @@ COLUMNS = [
         value(with_column("age", [{CANARY: 1}] * len(ROWS))),
         "column 'age' holds STRUCT, but",
     ),
-    Case("domain is a path", value(TABLE), "domain is of type str", ht.BadDomain, {"domain": "commute.toml"}),
+    Case("domain is a number", value(TABLE), "domain is of type int", ht.BadDomain, {"domain": 3}),
     Case("domain is nothing", value(TABLE), "domain is of type NoneType", ht.BadDomain, {"domain": None}),
     Case("unit is a name", value(TABLE), "unit is a str, not a Unit", ht.BadMethod, {"unit": "name"}),
     Case(
