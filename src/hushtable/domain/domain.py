@@ -174,6 +174,11 @@ class Domain:
         """The names of the attributes."""
         return tuple(attribute.name for attribute in self.attributes)
 
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """Where each attribute stands, by its name."""
+        return {name: place for place, name in enumerate(self.names)}
+
     @property
     def shape(self) -> tuple[int, ...]:
         """The number of values of each attribute."""

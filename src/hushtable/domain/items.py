@@ -79,11 +79,11 @@ def _plain(word: str) -> str:
 def item_of(domain: Domain, said: NamedItem) -> Item:
     """Return the item of a domain that is meant, or raise `BadChoice` with the nearest name."""
     names = domain.names
-    if said.name not in names:
+    if said.name not in domain.places:
         raise BadChoice(
             f"there is no attribute {shown(said.name)}", _nearest(said.name, names, "The attributes are")
         )
-    place = names.index(said.name)
+    place = domain.places[said.name]
     if said.level is None:
         return Item(place)
     levels = [level.name for level in domain.attributes[place].levels]
@@ -102,12 +102,12 @@ def items_of(domain: Domain, said: object) -> tuple[Item, ...]:
     They are in the order of the domain, each attribute once.
     """
     if isinstance(said, str):
-        named = [NamedItem(said)] if said in domain.names else items_in(said)
+        named = [NamedItem(said)] if said in domain.places else items_in(said)
     elif isinstance(said, Mapping):
         named = [NamedItem(name, level) for name, level in said.items()]
     elif isinstance(said, Sequence):
         named = [
-            each for text in said for each in ([NamedItem(text)] if text in domain.names else items_in(text))
+            each for text in said for each in ([NamedItem(text)] if text in domain.places else items_in(text))
         ]
     else:
         raise BadChoice(

@@ -58,6 +58,7 @@ from hushtable.publishing.choices import (
 from hushtable.publishing.joining import finished
 from hushtable.publishing.judging import check_on_spark, check_plan, check_worth, recorded
 from hushtable.publishing.paying import Payment
+from hushtable.release.footer import check_levels
 from hushtable.release.layout import check_names
 from hushtable.release.record import check_output, write_release
 from hushtable.release.terms import Part, Terms
@@ -277,6 +278,7 @@ def publish_chosen(
     for number in range(len(terms.parts)):
         check_settings(terms.part(number))
     check_settings(terms)
+    check_levels(terms)
     check_worth(chosen.plan, terms, anyway=anyway)
     kept = kept_files(data, domain, payment.ledger)
     check_output(output, overwrite=overwrite, kept=kept)

@@ -25,7 +25,7 @@ from hushtable.domain.limits import (
     MOST_VALUES,
 )
 from hushtable.domain.measure import Measure, Unit
-from hushtable.errors import BadChoice, BadRelease, HushtableError, printable, shown
+from hushtable.errors import BadChoice, BadRelease, HushtableError, InternalError, printable, shown
 from hushtable.files.parts import FilePart
 from hushtable.laws.rationals import as_fraction
 from hushtable.laws.registry import DEFAULT_LAW, law_named
@@ -89,6 +89,16 @@ def entries_of(terms: Terms, part: FilePart | None = None) -> dict[str, str]:
     if len(domain) <= _LARGEST_PLAIN_DOMAIN:
         return {KEY: _json(document | {"domain": described})}
     return {KEY: _json(document), DOMAIN_KEY: pack(domain)}
+
+
+def check_levels(terms: Terms) -> None:
+    """Raise unless readers will find the levels of a domain as they are here: after the charge it is too late."""
+    if not terms.structure.needs_levels:
+        return
+    again = Domain.from_dict(json.loads(_json(terms.domain.to_dict(levels=True))))
+    own, read = terms.nodes, terms.structure.over(again)
+    if again.levels != terms.domain.levels or own.columns(terms.domain) != read.columns(again):
+        raise InternalError("the levels of this domain would not be read back as they are")
 
 
 def terms_of(entries: Mapping[bytes, bytes]) -> Terms:

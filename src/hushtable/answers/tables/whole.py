@@ -7,7 +7,7 @@ Cost: fitting is done once; an answer costs the cells of the table that it adds 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
 from math import prod
@@ -34,6 +34,7 @@ from hushtable.structures.lattice import (
 )
 
 MOST_CODES = 1 << 24  # of an attribute in a condition that is looked at code by code
+_MOST_COMPONENTS = 1 << 20
 _MOST_WEIGHTS = 1 << 24  # numbers that say what is added up along one attribute
 
 
@@ -63,7 +64,7 @@ class WholeTables:
 
     def __init__(self, domain: Domain, tables: Sequence[WholeTable]) -> None:
         self._domain = domain
-        self._tables = [each for each in tables if len(each.items) <= MOST_FITTED]
+        self._tables = list(_few_enough(tables))
         used: dict[int, set[int]] = {}
         for table in self._tables:
             for place, level in table.items:
@@ -200,6 +201,15 @@ class WholeTables:
                 outside = prod(size for place, size in enumerate(self._domain.shape) if place not in own)
                 found.append((cells / outside * noise(table.law).variance) ** 0.5)
         return float(min(found))
+
+
+def _few_enough(tables: Sequence[WholeTable]) -> Iterator[WholeTable]:
+    """Yield the tables that are fitted: of few attributes each, and of not too many components in all."""
+    components = 0
+    for table in sorted(tables, key=lambda each: len(each.items)):
+        components += 1 << len(table.items)
+        if len(table.items) <= MOST_FITTED and components <= _MOST_COMPONENTS:
+            yield table
 
 
 class FittedNoise:
