@@ -92,7 +92,7 @@ def entries_of(terms: Terms, part: FilePart | None = None) -> dict[str, str]:
 
 
 def check_levels(terms: Terms) -> None:
-    """Raise unless readers will find the levels of a domain as they are here: after the charge it is too late."""
+    """Raise unless readers will find the levels of a domain as they are: after the charge it is too late."""
     if not terms.structure.needs_levels:
         return
     again = Domain.from_dict(json.loads(_json(terms.domain.to_dict(levels=True))))
