@@ -76,7 +76,7 @@ def check_after_a_kill(folder: Path, ledger: ht.Ledger, finished: int) -> int:
 
 
 @pytest.mark.parametrize(
-    "kills", [pytest.param(4, id="few"), pytest.param(50, id="many", marks=pytest.mark.long)]
+    "kills", [pytest.param(2, id="few"), pytest.param(50, id="many", marks=pytest.mark.long)]
 )
 def test_killed_at_random_moments(kills: int, tmp_path: Path) -> None:
     ledger = prepared(tmp_path, rows=1_000_000, budget="100")
