@@ -6,13 +6,14 @@ cells. Of a table that is published whole, the counts themselves tell: their mea
 and more if there is anything in them.
 
 Promise: what is said follows from the release alone, so it costs nothing and holds for whoever reads it.
-Cost: one pass over the counts.
+Cost: none for a table with a cutoff; one pass over the counts of others.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from math import sqrt
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,7 +88,13 @@ class NoiseShare:
         return [f"{each.sentence[0].upper()}{each.sentence[1:]}." for each in noise]
 
 
-def noise_share(release: Opened) -> NoiseShare:
+class Sized(Opened, Protocol):
+    """A release that knows how many rows it has before they are read."""
+
+    def __len__(self) -> int: ...
+
+
+def noise_share(release: Sized) -> NoiseShare:
     """Return how much of a release is noise; of no table where it is of other nodes than cells."""
     terms, nodes = release.terms, release.terms.nodes
     if terms.parts:
@@ -100,24 +107,34 @@ def noise_share(release: Opened) -> NoiseShare:
         )
     if nodes.named(terms.domain) is not None:
         return NoiseShare(())
-    return NoiseShare((_judged(terms, release.counts, ""),))
+    if terms.method.complete:
+        return NoiseShare((_whole(terms, release.counts, ""),))
+    return NoiseShare((_sparse(terms, len(release), ""),))
 
 
 def _judged(terms: Terms, counts: NDArray[np.int64], label: str) -> TableNoise:
     """Return how much of one table of cells is noise."""
-    floats, cells = terms.law.floats, terms.domain.cells_total
-    if terms.method.complete:
-        squares = counts.astype(np.float64) ** 2
-        mean, variance = float(squares.mean()) if counts.size else 0.0, floats.variance
-        # Squares of noise vary by some times their mean; few cells tell little.
-        spread = sqrt(6 / max(counts.size, 1)) * variance
-        return TableNoise(label, counts.size, float(cells), mean <= variance + _SURE * spread, True)
+    return _whole(terms, counts, label) if terms.method.complete else _sparse(terms, counts.size, label)
+
+
+def _whole(terms: Terms, counts: NDArray[np.int64], label: str) -> TableNoise:
+    """Return whether the counts of a table that is published whole say more than noise does."""
+    squares, variance = counts.astype(np.float64) ** 2, terms.law.floats.variance
+    mean = float(squares.mean()) if counts.size else 0.0
+    # Squares of noise vary by some times their mean; few cells tell little.
+    spread = sqrt(6 / max(counts.size, 1)) * variance
+    return TableNoise(label, counts.size, float(counts.size), mean <= variance + _SURE * spread, True)
+
+
+def _sparse(terms: Terms, rows: int, label: str) -> TableNoise:
+    """Return how many of so many rows noise alone would give; they need not be read for it."""
+    cells = terms.domain.cells_total
     cutoff, threshold = max(terms.cutoff or 1.0, 1.0), terms.threshold or 0.0
     expected = float(min(cells, _LARGEST)) * _chance(terms, cutoff, threshold)
-    found = TableNoise(label, counts.size, expected, False, False)
+    found = TableNoise(label, rows, expected, False, False)
     # Of few rows nothing is said; nor where there are far fewer than noise alone gives, as none was drawn so.
-    enough = counts.size >= max(_FEW_ROWS, expected - 6 * sqrt(expected))
-    return TableNoise(label, counts.size, expected, enough and found.real_share < _NOISE, False)
+    enough = rows >= max(_FEW_ROWS, expected - 6 * sqrt(expected))
+    return TableNoise(label, rows, expected, enough and found.real_share < _NOISE, False)
 
 
 def _chance(terms: Terms, cutoff: float, threshold: float) -> float:
