@@ -13,6 +13,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, wait
+from contextlib import suppress
 from time import monotonic
 from typing import TYPE_CHECKING, TypeVar
 
@@ -87,5 +88,6 @@ def awaited(
     finally:
         end = monotonic() + _PATIENCE
         while not result.done() and monotonic() < end:  # stopped by Ctrl-C, perhaps before the query began
-            connection.interrupt()
+            with suppress(Exception):  # it may have ended, and been closed, since we looked
+                connection.interrupt()
             wait([result], timeout=0.1)
