@@ -221,7 +221,8 @@ def main() -> None:
             console,
             folder,
             "hushtable publish commute.parquet --domain commute.toml \\\n"
-            f"    --epsilon {EPSILON} --size {SIZE} --output private.parquet --ledger commuters.ledger",
+            f"    --structure cells --epsilon {EPSILON} --size {SIZE} \\\n"
+            "    --output private.parquet --ledger commuters.ledger",
         )
         seconds = perf_counter() - before
 
@@ -263,13 +264,13 @@ def _print_limits(console: Console, release: ht.Release, everybody: Answer, hard
         f"noise, so the rows leave them out: {missed:,.0f} people. How many they are, the noisy total tells, "
         "which is why the third answer is right; where they are, nothing tells.\n"
     )
-    verdict = "holds it" if hard.holds else "misses it"
+    verdict = "does here" if hard.holds else "does not here"
     console.print(
         f"So {hard.question[:1].lower()}{hard.question[1:]} are hard to tell: in truth {hard.true:,}. "
         f"The answer, {hard.estimate.value:,.0f}, spreads people under the cutoff evenly; the interval, "
-        f"{hard.interval}, takes regions to differ in them as they do in published rows, and {verdict}. Sure "
-        f"is {hard.plain:,.0f} to {hard.plain + missed:,.0f}, give or take the noise. For such sums, declare "
-        "larger zones.\n"
+        f"{hard.interval}, holds wherever they are, and {verdict}. Rows and total leave room for "
+        f"{hard.plain:,.0f} to {hard.plain + missed:,.0f}, give or take the noise. For such sums, publish a "
+        "table by region: leave `--structure cells` out.\n"
     )
 
 
