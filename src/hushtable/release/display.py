@@ -94,7 +94,7 @@ def largest_text(terms: Terms) -> str:
     if len(set(terms.parts)) < 2:
         return ""
     marginals = terms.nodes.marginals
-    return f"; that of {marginals[largest_of(marginals)].label}, the largest marginal"
+    return f"; that of {marginals[largest_of(marginals)].label}, the largest {terms.structure.part}"
 
 
 def plan_in_words(terms: Terms) -> str:

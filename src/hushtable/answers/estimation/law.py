@@ -70,11 +70,7 @@ class PublishedLaw:
 
         An assumption counts only where it has something to say: of what a cutoff took from a noisy total.
         """
-        if assume not in (None, *get_args(Assumption)):
-            hint = 'Give "even", or leave it out for intervals that hold without an assumption.'
-            raise BadQuery(f"assume={shown(assume)} is no assumption", hint)
-        if not isinstance(corrected, bool | None):
-            raise BadQuery(f"corrected={shown(corrected)} is no choice", "Give True, False or None.")
+        check_choices(corrected, assume)
         if corrected and self.negative and not self.two_sided:
             fact = "the release shows counts above 0 alone, and what cells hold below 0 leaves no trace in it"
             raise BadQuery(fact, "Leave `corrected` out, or give corrected=False.")
@@ -87,3 +83,12 @@ class PublishedLaw:
         if corrected is False or self.terms.total is None or hidden:
             return Kind.BARE
         return Kind.EVEN if assume else Kind.CORRECTED
+
+
+def check_choices(corrected: object, assume: object) -> None:
+    """Raise where what is asked of an answer is no choice."""
+    if assume not in (None, *get_args(Assumption)):
+        hint = 'Give "even", or leave it out for intervals that hold without an assumption.'
+        raise BadQuery(f"assume={shown(assume)} is no assumption", hint)
+    if not isinstance(corrected, bool | None):
+        raise BadQuery(f"corrected={shown(corrected)} is no choice", "Give True, False or None.")

@@ -22,7 +22,7 @@ from hushtable.answers.estimation.answers import Answering
 from hushtable.answers.estimation.bounds import Around
 from hushtable.answers.estimation.cells import CellAnswers
 from hushtable.answers.estimation.groups import MOST_GROUPS
-from hushtable.answers.estimation.law import Assumption, PublishedLaw
+from hushtable.answers.estimation.law import Assumption, PublishedLaw, check_choices
 from hushtable.answers.estimation.notes import groups_note
 from hushtable.answers.estimation.parts import Answers
 from hushtable.answers.estimation.sums import Opened
@@ -165,8 +165,7 @@ class TableAnswers(Answerer):
         codes = self._codes(question)
         number = prod(len(each) for each in codes)
         chance = question.chance_of_one(number)
-        if not isinstance(question.corrected, bool | None):
-            raise BadQuery(f"corrected={shown(question.corrected)} is no choice", "Give True, False or None.")
+        check_choices(question.corrected, question.assume)
         answers = self._answered(question, codes, chance)
         if answers is not None:
             about, source = f"{_FITTED}: unbiased; the interval holds for the true answer", WHOLE
@@ -192,9 +191,11 @@ class TableAnswers(Answerer):
             return np.ones(1)
         if not any(item.level for item in question.items):
             return question.selection.cells_of(question.places, listed)
-        own = [np.arange(self._domain.shape[place], dtype=np.int64) for place in question.places]
-        if prod(map(len, own)) > MOST_GROUPS:
-            return np.ones(len(listed))
+        sizes = [self._domain.shape[place] for place in question.places]
+        if prod(sizes) > MOST_CODES:
+            fact = f"the condition ties attributes of {prod(sizes):,} combinations of values together"
+            raise BadQuery(fact, "Group by fewer attributes, or by their own values.")
+        own = [np.arange(size, dtype=np.int64) for size in sizes]
         grid = np.stack([each.ravel() for each in np.meshgrid(*own, indexing="ij")], axis=1)
         found = question.selection.cells_of(question.places, grid)
         sums: dict[tuple[int, ...], float] = {}
@@ -304,7 +305,7 @@ class TableAnswers(Answerer):
         sums = np.bincount(index, weights=value.ravel()[kept], minlength=number).astype(np.float64)
         cells = np.bincount(index, minlength=number) / max(len(value.ravel()[kept]), 1)
         deviation = np.sqrt(cells) * self._whole.raw(places, selection)
-        reach = deviation * self._whole.reach(chance)
+        reach = self._whole.reach(deviation**2, chance)
         return Answers(sums, deviation, sums - reach, sums + reach)
 
     # Tables with a cutoff.

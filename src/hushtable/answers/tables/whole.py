@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.answers.estimation.parts import Answers
-from hushtable.answers.estimation.tails import noise, normal_reach
+from hushtable.answers.estimation.tails import SeenNoise, noise, normal_reach
 from hushtable.answers.tables.nonnegative import NonnegativeTables
 from hushtable.conditions.selection import Selection
 from hushtable.domain.domain import Domain
@@ -122,10 +122,7 @@ class WholeTables:
             if allowed is not None:
                 parents = parents_between(attribute, 0, level)
                 inside = np.bincount(parents[allowed], minlength=len(weights))
-                if (
-                    not np.isin(inside, (0,)).all()
-                    and ((inside > 0) & (inside < np.bincount(parents, minlength=len(weights)))).any()
-                ):
+                if ((inside > 0) & (inside < np.bincount(parents, minlength=len(weights)))).any():
                     continue  # a condition that cuts through values of this level
                 weights = (inside > 0).astype(np.float64)
             if along.level is None:
@@ -165,21 +162,29 @@ class WholeTables:
             value = each.added(value, axis)
         deviation = np.sqrt(self.lattice.spread(table, asked))
         value, deviation = value.ravel(), deviation.ravel()
-        reach = deviation * self.reach(chance)
+        reach = self.reach(deviation**2, chance)
         return Answers(value, deviation, value - reach, value + reach)
 
-    def reach(self, chance: float) -> float:
-        """Return how many standard deviations an answer may be off, with that chance.
+    def reach(self, variances: Array, chance: float) -> Array:
+        """Return how far answers of these variances may be off, with that chance.
 
-        An answer adds up noise of many cells, which is close to normal, or of few, which reaches as far as
-        that of one does. What reaches farther is taken.
+        An answer adds up noise of many cells or of few. It is taken for a sum over as many cells of one table
+        as have its variance, of the table for which that reaches farthest: where noise is wide, cells are
+        few; where it is sharp, whole numbers that are mostly 0 reach farther than a normal law says.
         """
-        alone = [noise(each.law) for each in self._tables]
-        one = np.ones(1)
-        return max(
-            float(normal_reach(chance)),
-            *(float(each.reach(one, chance)[1][0] / each.variance**0.5) for each in alone if each.variance),
-        )
+        found = normal_reach(chance) * np.sqrt(variances)
+        for law in self._noises:
+            cells = variances / law.variance
+            one = law.reach(np.maximum(cells, 1.0), chance)[1] * np.sqrt(np.minimum(cells, 1.0))
+            found = np.maximum(found, one)
+        return found
+
+    @cached_property
+    def _noises(self) -> list[SeenNoise]:
+        """The noise of each table, each law once."""
+        return [
+            each for each in dict.fromkeys(noise(table.law) for table in self._tables) if each.variance > 0
+        ]
 
     @cached_property
     def total(self) -> tuple[float, float]:
@@ -197,9 +202,9 @@ class WholeTables:
         for table in self._tables:
             own = {item.place for item in table.items if not item.level}
             if own.issuperset(places):
-                cells = selection.cells
                 outside = prod(size for place, size in enumerate(self._domain.shape) if place not in own)
-                found.append((cells / outside * noise(table.law).variance) ** 0.5)
+                levels = prod(self._size(*item) for item in table.items if item.level)
+                found.append((selection.cells / outside * levels * noise(table.law).variance) ** 0.5)
         return float(min(found))
 
 
@@ -222,7 +227,7 @@ class FittedNoise:
 
     def reach(self, variances: Array, chance: float) -> tuple[Array, Array]:
         """Return how far answers with these variances fall below, and rise above, the truth."""
-        reach = np.sqrt(variances) * self._tables.reach(chance)
+        reach = self._tables.reach(variances, chance)
         return reach, reach
 
 
