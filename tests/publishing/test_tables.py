@@ -238,3 +238,17 @@ def test_a_release_of_cells_alone_knows_no_levels(tmp_path: Path) -> None:
     assert release.by("town").num_rows == 8
     with pytest.raises(ht.BadQuery, match="has no level 'county'"):
         release.by("county(town)")
+
+
+def test_a_condition_that_is_no_product_counts_the_cells_of_levels_too(tmp_path: Path) -> None:
+    release = publish(tmp_path, structure=ht.Tables("town,job,month(day)"), total_share=0, size=1000)
+    found = release.total("town = 'a0' OR job = 1")
+    cells = (30 + 8 - 1) * 3  # of town and job, in three months
+    assert found.standard_error == pytest.approx((cells * release.terms.law.floats.variance) ** 0.5)
+
+
+@pytest.mark.parametrize("words", [{"assume": "evenly"}, {"corrected": 3}])
+def test_what_is_no_choice_is_refused_by_whole_tables_too(words: dict[str, Any], tmp_path: Path) -> None:
+    release = publish(tmp_path, ask=["town"])
+    with pytest.raises(ht.BadQuery, match="is no"):
+        release.total(town="a0", **words)
