@@ -17,6 +17,7 @@ from hushtable.errors import (
     BadOutput,
     BadPlan,
     BadQuery,
+    BadRecipe,
     BadRelease,
     BadRows,
     BadSettings,
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
     from hushtable.planning.profile import Profile
     from hushtable.planning.questions import QuestionPlan
     from hushtable.publishing.publish import publish
+    from hushtable.publishing.recipe import Recipe
     from hushtable.structures.dyadic import Dyadic
     from hushtable.structures.haar import Haar
     from hushtable.structures.marginals import Marginals
@@ -82,6 +84,7 @@ __all__ = [
     "BadOutput",
     "BadPlan",
     "BadQuery",
+    "BadRecipe",
     "BadRelease",
     "BadRows",
     "BadSettings",
@@ -109,6 +112,7 @@ __all__ = [
     "ProductDyadic",
     "Profile",
     "QuestionPlan",
+    "Recipe",
     "Release",
     "SparseTable",
     "Stopped",
@@ -156,6 +160,7 @@ _HOMES = {
     "Priority": "hushtable.methods.settings",
     "ProductDyadic": "hushtable.structures.product_dyadic",
     "Profile": "hushtable.planning.profile",
+    "Recipe": "hushtable.publishing.recipe",
     "Release": "hushtable.answers.release",
     "SparseTable": "hushtable.table.sparse",
     "Summary": "hushtable.summaries.summary",

@@ -110,6 +110,21 @@ class BadMethod(HushtableError, TypeError):
         super().__init__(f"{name} is a {kind}, not {wanted}. Pass something like {example}.")
 
 
+class BadRecipe(HushtableError, ValueError):
+    """A file of recipes cannot be read, says something unknown, or leaves a parameter open.
+
+    >>> import hushtable as ht
+    >>> print(ht.BadRecipe("the parameter {year} is not set", "Give --set year=...", file="releases.toml"))
+    releases.toml: the parameter {year} is not set.
+    Give --set year=...
+    """
+
+    def __init__(self, fact: str, hint: str, *, file: str, release: str | None = None) -> None:
+        self.fact, self.hint, self.file, self.release = fact, hint, file, release
+        place = file if release is None else f"{file}, release {shown(release)}"
+        super().__init__(f"{place}: {fact}.\n{hint}")
+
+
 class BadTable(HushtableError, ValueError):
     """The codes and counts handed over do not make a table.
 

@@ -28,6 +28,8 @@ from hushtable.cli.plot import plot
 from hushtable.cli.publish import publish
 from hushtable.cli.query import query, sql
 from hushtable.cli.release import export, show, thin
+from hushtable.cli.run import run
+from hushtable.cli.saying import in_options
 from hushtable.errors import HushtableError, LowMemory
 
 _BUG = """\
@@ -47,13 +49,15 @@ class Commands(TyperGroup):
         try:
             return super().invoke(ctx)
         except HushtableError as error:
-            typer.echo(f"error: {error}", err=True)
+            typer.echo(f"error: {in_options(str(error), ctx)}", err=True)
             LOG.error("%s", type(error).__name__)
             if ctx.obj is not None and ctx.obj.begun and not isinstance(error, LowMemory):
                 typer.echo(ctx.obj.state, err=True)
             code = code_of(error)
         except KeyboardInterrupt:
-            early = " Nothing was charged. No output was written." * (ctx.invoked_subcommand == "publish")
+            early = " Nothing was charged. No output was written." * (
+                ctx.invoked_subcommand in ("publish", "run")
+            )
             state = early if ctx.obj is None else f" {ctx.obj.state}"
             after_its_echo = "\n" if sys.stderr.isatty() else ""  # of ^C
             typer.echo(f"{after_its_echo}stopped.{state}", err=True)
@@ -102,6 +106,7 @@ app = typer.Typer(
 app.command(no_args_is_help=True)(check)
 app.command(no_args_is_help=True)(plan)
 app.command(no_args_is_help=True, cls=GroupedCommand)(publish)
+app.command(no_args_is_help=True)(run)
 app.command(no_args_is_help=True)(show)
 app.command(no_args_is_help=True)(thin)
 app.command(no_args_is_help=True)(export)

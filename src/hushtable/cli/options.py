@@ -142,13 +142,13 @@ def measured(
     """Return what is counted, from the options."""
     from hushtable.domain.measure import Measure, Unit
 
-    _need_both({"--unit": unit, "--max-rows": max_rows})
-    _need_both({"--sum-column": sum_column, "--clamp": clamp})
+    need_both({"--unit": unit, "--max-rows": max_rows})
+    need_both({"--sum-column": sum_column, "--clamp": clamp})
     bounded = None if unit is None or max_rows is None else Unit(unit, max_rows=max_rows)
     return Measure(count_column=count_column, sum_column=sum_column, clamp=clamp, unit=bounded)
 
 
-def _need_both(options: dict[str, object]) -> None:
+def need_both(options: dict[str, object]) -> None:
     """Raise unless two options that go together were both given, or neither."""
     given = [option for option, value in options.items() if value is not None]
     if len(given) == 1:

@@ -60,6 +60,16 @@ def print_json(document: object) -> None:
     typer.echo(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False, default=str))
 
 
+def print_line(document: object) -> None:
+    """Print one document on a line of its own, and let whoever waits for it have it at once."""
+    import json
+
+    import typer
+
+    typer.echo(json.dumps(document, ensure_ascii=False, allow_nan=False, default=str))
+    sys.stdout.flush()
+
+
 def reading() -> AbstractContextManager[object]:
     """Show that rows are being read, as long as they are, where somebody looks on."""
     if not sys.stderr.isatty():

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+from typing import Annotated, Literal, get_args
 
 import typer
 
@@ -36,14 +33,8 @@ from hushtable.cli.options import (
     Weights,
     Where,
     Width,
-    levels_of,
-    marginals_of,
-    measured,
-    weights_of,
 )
-
-if TYPE_CHECKING:
-    from hushtable.table.progress import Progress
+from hushtable.cli.recipes import recipe_of
 
 SummaryName = Literal[
     "auto", "everything", "filter", "threshold", "priority", "filter-threshold", "filter-priority"
@@ -72,7 +63,7 @@ def publish(
         SummaryName | None,
         typer.Option(
             metavar="NAME",
-            help=f"How rows are chosen: {', '.join(get_args(SummaryName))}; the last, but of a tree filter.",
+            help=f"Which rows to publish: {', '.join(get_args(SummaryName))}.",
         ),
     ] = None,
     cutoff: Annotated[
@@ -175,174 +166,48 @@ def publish(
         --domain commute.toml --epsilon 0.1 --size 100000 \\
         --output spark.parquet --ledger commuters.ledger
     """
-    from hushtable.cli.documents import ledger_document, release_document
-    from hushtable.cli.printing import print_json
-    from hushtable.cli.progress import shown_progress
-    from hushtable.cli.release import names_of
-    from hushtable.cli.words import dropped_in_words, printable
-    from hushtable.domain.domain import Domain
-    from hushtable.ledger.ledger import Ledger
-    from hushtable.planning.judges import judged, planned_size
-    from hushtable.planning.plan import plan as planned
-    from hushtable.publishing.choices import (
-        check_ask,
-        choice_over,
-        planned_structure,
-        takes_size,
-        usual_structure,
-    )
-    from hushtable.publishing.judging import check_on_spark
-    from hushtable.publishing.paying import Payment
-    from hushtable.publishing.publish import publish_chosen, split_epsilon
-    from hushtable.structures.orders import MORTON
-    from hushtable.structures.registry import structure_of
+    from hushtable.cli.publishing import carried_out, report
 
-    if no_ledger == (ledger is not None):
-        raise typer.BadParameter(
-            "Give one of --ledger FILE and --no-ledger. `hushtable ledger create` makes a ledger."
-        )
-    on_spark = engine == "spark"
-    if master is not None and not on_spark:
-        raise typer.BadParameter("--master is of Spark: give --engine spark with it.")
-    assumed = any(each is not None for each in (expect_cells, expect_mean, expect_sd, profile, like))
-    if marginals and structure not in (None, "cells"):
-        raise typer.BadParameter("Give one of --structure and --marginals.")
-    auto = structure == "auto"
-    if auto and any((order, branching, consistent, width, depth)):
-        raise typer.BadParameter("Settings of a structure go with one that is named.")
-    measure = measured(
-        count_column=count_column, sum_column=sum_column, clamp=clamp, unit=unit, max_rows=max_rows
-    )
-    levels, finest = levels_of(level), Domain.load(domain)
-    declared = finest.at(levels)
-    names = None if order is None else names_of([order], declared.names)
-    morton = structure == "tree" and order == MORTON
-    settings = {
-        "order": MORTON if morton else names,
-        "consistent": consistent or None,
-        "branching": branching,
-        "width": width,
-        "depth": depth,
-        "marginals": marginals_of(marginals, declared),
-        "weights": weights_of(weights),
-    }
-    named = (summary, cutoff, threshold, one_sided or None, *settings.values())
-    usual = structure is None and not assumed and all(each is None for each in named)
-    entire: int | None = None
-    check_ask(ask or None, structure=structure, summary=summary, plan=assumed or None)
-    if usual:
-        found = usual_structure(
-            declared,
-            ask=ask or None,
-            size=size,
-            distributed=on_spark,
-            epsilon=epsilon,
-            sensitivity=measure.sensitivity,
-        )
-        noised, entire = found.structure, found.whole
-        total_share = found.total_share if total_share is None else total_share  # type: ignore[assignment]
-    else:
-        chosen_structure = "marginals" if marginals else "cells" if auto or structure is None else structure
-        noised = structure_of(chosen_structure, **settings)
-    name = summary or ("auto" if auto else noised.default_method)
-    sized = takes_size(name, cutoff=cutoff, threshold=threshold)
-    sketch = noised.rows_published is not None
-    sampled = summary in (None, "auto", "filter-priority")
-    if size is None and not sketch and (assumed or (sized and sampled)):
-        raise typer.BadParameter("Give --size N: how many rows to publish.")
-    whole, for_total = split_epsilon(epsilon, total_share, noised)
-    plan = None
-    # A sketch is compared with cells of as many rows as it has buckets.
-    rows_planned = planned_size(noised, size)
-    if rows_planned is not None and assumed:
-        plan = planned(
-            finest,
-            level=levels,
-            epsilon=epsilon,
-            size=rows_planned,
-            expect_cells=expect_cells,
-            expect_mean=expect_mean,
-            expect_sd=expect_sd,
-            profile=profile,
-            like=like,
-            unit=measure.unit,
-            count_column=measure.count_column,
-            sum_column=measure.sum_column,
-            clamp=measure.clamp,
-            total_share=for_total / whole,
-        )
-    if auto:
-        noised = planned_structure(plan, summary)
-        if not noised.takes_total:
-            whole, for_total = split_epsilon(epsilon, None, noised)
-    chosen = choice_over(
-        noised,
-        declared,
-        summary="auto" if auto else summary,
-        epsilon=whole - for_total,
-        sensitivity=measure.sensitivity,
-        # Where settings leave nothing to a size, it is for the plan alone.
-        size=size if plan is None or sized or sketch else None,
+    recipe = recipe_of(
+        data=data,
+        where=where,
+        query=query,
+        engine=engine,
+        master=master,
+        memory=memory,
+        domain=domain,
+        level=level,
+        unit=unit,
+        max_rows=max_rows,
+        count_column=count_column,
+        sum_column=sum_column,
+        clamp=clamp,
+        rows_are_units=rows_are_units,
+        epsilon=epsilon,
+        total_share=total_share,
+        ledger=ledger,
+        no_ledger=no_ledger,
+        ask=ask,
+        size=size,
+        structure=structure,
+        order=order,
+        branching=branching,
+        width=width,
+        depth=depth,
+        marginals=marginals,
+        weights=weights,
+        consistent=consistent,
+        summary=summary,
         cutoff=cutoff,
         threshold=threshold,
         one_sided=one_sided,
-        plan=plan,
-        whole=entire,
+        expect_cells=expect_cells,
+        expect_mean=expect_mean,
+        expect_sd=expect_sd,
+        profile=profile,
+        like=like,
+        anyway=anyway,
+        output=output,
+        overwrite=overwrite,
     )
-    payment = Payment(None if ledger is None else Ledger.open(ledger), epsilon=whole, output=output)
-    ctx.find_root().obj = payment  # whom `main` asks what was charged, should we be stopped
-    if on_spark:
-        check_on_spark(noised)  # before it is waited for
-    with (
-        shown_progress(quiet=quiet) as progress,
-        _rows(data, on_spark, master, rows_are_units, progress) as rows,
-    ):
-        published = payment.told(
-            publish_chosen,
-            rows,
-            domain=declared,
-            measure=measure,
-            structure=noised,
-            chosen=chosen,
-            epsilon=whole,
-            total_epsilon=for_total,
-            output=output,
-            where=where,
-            query=query,
-            rows_are_units=rows_are_units,
-            payment=payment,
-            memory=memory,
-            overwrite=overwrite,
-            anyway=anyway,
-            progress=progress,
-        )
-    methods = [each.method for each in chosen.parts or (chosen,)]
-    for warning in () if plan is None else judged(plan, noised, methods).warnings:
-        typer.echo(f"warning: {printable(warning)}.", err=True)
-    # True numbers: on the owner's own terminal, and nowhere that keeps what is written.
-    if sys.stderr.isatty() and (said := dropped_in_words(published.tally, on_spark=on_spark)):
-        typer.secho(said, err=True, bold=True, fg="red")
-    for warning in published.release.noise.warnings:
-        typer.echo(f"warning: {printable(warning)}", err=True)
-    if json:
-        account = None if payment.ledger is None else ledger_document(payment.ledger)
-        print_json(release_document(published.release) | {"ledger": account})
-    elif not quiet:
-        typer.echo(f"{output}: {len(published.release):,} rows. {printable(published.release.guarantee)}")
-        typer.echo(f"Look at it: hushtable show {output}")
-
-
-@contextmanager
-def _rows(
-    data: list[str], on_spark: bool, master: str | None, rows_are_units: bool, progress: Progress
-) -> Iterator[Any]:
-    """Give what is to be published: paths, or a DataFrame of a session that lasts as long as the block."""
-    if not on_spark:
-        yield data[0] if len(data) == 1 else data
-        return
-    from hushtable.engines.spark.sessions import session
-    from hushtable.engines.spark.sources import frame_of
-
-    progress("Starting", 0.0)
-    with session(master) as spark:
-        yield frame_of(spark, data, rows_are_units=rows_are_units)
+    report(ctx, carried_out(ctx, recipe, quiet=quiet), json=json, quiet=quiet)

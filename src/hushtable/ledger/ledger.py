@@ -13,7 +13,7 @@ import os
 import re
 import shlex
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -238,18 +238,35 @@ class Ledger:
 
         It tells early what cannot be paid. Others may spend before the charge comes: only `charge` decides.
         """
-        cost, protected = _as_epsilon(epsilon), None if unit is None else _as_unit(unit)
+        self.can_pay_all([(epsilon, unit)])
+
+    def can_pay_all(self, charges: Sequence[tuple[Rational, str | None]]) -> Fraction:
+        """Return what several charges, each an epsilon and a unit, would cost together, and charge nothing.
+
+        It raises what the first of them that cannot be paid would raise.
+        """
+        checked = [(_as_epsilon(cost), None if unit is None else _as_unit(unit)) for cost, unit in charges]
         with storage.rehearsing(self.path) as connection:
-            _append(self.path, connection, cost, what="a rehearsal", unit=protected, name=None)
+            before = _read(self.path, connection).left
+            for cost, unit in checked:
+                _append(self.path, connection, cost, what="a rehearsal", unit=unit, name=None)
+            return before - _read(self.path, connection).left
 
     def charge(
-        self, epsilon: Rational, *, what: str, unit: str | None = None, name: str | None = None
+        self,
+        epsilon: Rational,
+        *,
+        what: str,
+        unit: str | None = None,
+        name: str | None = None,
+        times_before: int | None = None,
     ) -> int:
         """Spend `epsilon` on the release that `what` describes, and return the number of its entry.
 
         `unit` is whom the release protects; left out, a unit of the ledger, or "row" where none is stated
         yet, as in `publish`. For another unit that has a declared bound, the cost is `epsilon` times the
-        bound. `name` is that of the release.
+        bound. `name` is that of the release; with `times_before`, it is charged only if it was charged so
+        often before, so that of several processes that want to make it, one does.
 
         Guarantee: when it returns, the charge is on the disk; with `BudgetExceeded`, nothing has changed.
         """
@@ -257,6 +274,11 @@ class Ledger:
         protected = None if unit is None else _as_unit(unit)
         called = None if name is None else _as_text(name, name="name")
         with storage.writing(self.path) as connection:
+            if times_before is not None:
+                known = sum(entry.name == called for entry in _read(self.path, connection).entries)
+                if known != times_before:
+                    fact = f"the release {shown(called)} was charged by somebody else in the meantime"
+                    raise BadLedger(fact, "Nothing was charged twice. `hushtable ledger show` lists it.")
             return _append(self.path, connection, cost, what=text, unit=protected, name=called)
 
     def declare(self, unit: str, *, most: int) -> None:

@@ -30,8 +30,17 @@ _T = TypeVar("_T")
 class Payment:
     """What one publication costs, and how far it has come."""
 
-    def __init__(self, ledger: Ledger | None, *, epsilon: Fraction, output: str | os.PathLike[str]) -> None:
+    def __init__(
+        self,
+        ledger: Ledger | None,
+        *,
+        epsilon: Fraction,
+        output: str | os.PathLike[str],
+        known: bool = True,
+    ) -> None:
         self.ledger, self.epsilon, self.output = ledger, epsilon, output
+        self.known = known  # that no ledger is charged, if none is
+        self.times_charged: int | None = None  # before, under its name; None: whatever the ledger says
         self.begun = False  # whether drawing may have begun, and is paid for
         self._finished = False
         self._entry: int | None = None
@@ -46,10 +55,21 @@ class Payment:
         """Charge the ledger, if there is one: what follows is drawn."""
         with held():
             if self.ledger is not None:
-                self._entry = self.ledger.charge(self.epsilon, unit=unit, what=what, name=name)
+                self._entry = self.ledger.charge(
+                    self.epsilon, unit=unit, what=what, name=name, times_before=self.times_charged
+                )
                 _LOG.info("charged %s to %s, entry %s", self.epsilon, self.ledger.path, self._entry)
+            elif not self.known:
+                _LOG.warning("%s", self.uncharged(unit))
             self._before = _found(self.output)
             self.begun = True
+
+    def uncharged(self, unit: str) -> str:
+        """Say that nobody keeps count, and how to change that."""
+        return (
+            f"no ledger was charged: epsilon = {as_text(self.epsilon)} is spent on each {unit}, and you keep "
+            "count of it yourself. Give `ledger`, or say that you do: `ledger=False`"
+        )
 
     def finish(self, digest: str) -> None:
         """Note in the ledger that the output is written."""

@@ -25,7 +25,7 @@ from hushtable.summaries.summary import Summary
 def thin(release: ReleaseFile, *, size: int, output: str | PathLike[str], overwrite: bool = False) -> Release:
     """Write a release of at most `size` of the rows, of each marginal of a cube, and return it."""
     size = Priority(size=size).size  # checked
-    terms = replace(release.terms, version=version("hushtable"))
+    terms = replace(release.terms, version=version("hushtable"), recipe=None)
     rows = Rows(release.codes, release.counts, release.weights)
     if terms.parts:
         terms, rows = _thinned_parts(terms, rows, size)

@@ -82,6 +82,8 @@ def entries_of(terms: Terms, part: FilePart | None = None) -> dict[str, str]:
         document["law"] = terms.law_name
     if terms.plan is not None:
         document["plan"] = asdict(terms.plan)
+    if terms.recipe is not None:
+        document["recipe"] = json.loads(terms.recipe)
     if part is not None:
         document[PART_KEY] = part.to_dict()
     described = terms.domain.to_dict(levels=terms.structure.needs_levels)
@@ -167,6 +169,7 @@ def _terms(said: Said) -> Terms:
         keys=_texts(document, "keys") if structure.key_words else (),
         parts=_parts(document) if structure.several else (),
         law_name=law_name,
+        recipe=_json(_object(document["recipe"], "its recipe")) if "recipe" in document else None,
     )
 
 

@@ -46,6 +46,7 @@ _KINDS: dict[str, tuple[object, str]] = {
     "keys": (tuple, "texts"),
     "parts": (tuple, "parts"),
     "law_name": (str, "text"),
+    "recipe": (str | None, "text or nothing"),
 }
 
 TOTAL_ALONE = "its noisy total does not fit what was spent on it"
@@ -71,7 +72,8 @@ class Terms:
     `plan` is what a plan that chose or judged them assumed. `cutoff` and `threshold` are those that the
     published rows met, None where there is none. `keys` are those of a sketch's hashing. Of a data cube,
     `parts` say these things for each marginal, and `method`, `rule`, `cutoff` and `threshold` are those of
-    its largest one. `law_name` is the name of the law of the noise.
+    its largest one. `law_name` is the name of the law of the noise. `recipe` is what the owner asked for, as
+    JSON of some words of `ht.publish`; None in older releases, and where a release was thinned.
     """
 
     domain: Domain
@@ -93,6 +95,7 @@ class Terms:
     keys: tuple[str, ...] = ()
     parts: tuple[Part, ...] = ()
     law_name: str = DEFAULT_LAW
+    recipe: str | None = None
 
     def __post_init__(self) -> None:
         for name, (kind, wanted) in _KINDS.items():
@@ -153,6 +156,7 @@ class Terms:
             "query": (self.query, LONGEST_SQL),
             "rule": (self.rule, LONGEST_TEXT),
             "version": (self.version, LONGEST_TEXT),
+            "recipe": (self.recipe, LONGEST_SQL),
             "column of counts": (self.measure.count_column, LONGEST_TEXT),
             "column of sums": (self.measure.sum_column, LONGEST_TEXT),
             "column of units": (None if unit is None else unit.column, LONGEST_TEXT),
@@ -192,6 +196,7 @@ class Terms:
             threshold=part.threshold,
             plan=None,
             parts=(),
+            recipe=None,
         )
 
     @cached_property

@@ -10,6 +10,7 @@ Cost: one row group in memory at a time, beyond the rows given.
 from __future__ import annotations
 
 import os
+from hashlib import file_digest
 from itertools import pairwise
 from os import PathLike
 from pathlib import Path
@@ -108,6 +109,21 @@ def check_output(path: str | PathLike[str], *, overwrite: bool, kept: Kept = NOT
     """Raise where a release could not be written: worth asking before anything is spent on it."""
     _check_name(Path(path))
     placing.check_output(path, overwrite=overwrite, check=check_replaced, kept=kept)
+
+
+def digest_of(path: str | PathLike[str]) -> str | None:
+    """Return the digest that `write_release` returned for what is there; None where there is nothing."""
+    try:
+        if not os.path.isdir(path):
+            with open(path, "rb") as file:
+                return file_digest(file, "sha256").hexdigest()
+        digests: list[str] = []
+        while os.path.lexists(part := os.path.join(path, part_name(len(digests)))):
+            with open(part, "rb") as file:
+                digests.append(file_digest(file, "sha256").hexdigest())
+        return digest_of_parts(digests)
+    except OSError:
+        return None
 
 
 def rows_of_parts(terms: Terms, codes: NDArray[np.int64]) -> list[slice]:

@@ -1,0 +1,87 @@
+"""Options of `hushtable publish` as a recipe.
+
+Promise: an option is a word of a recipe, or a part of one. Nothing is decided here; what does not go together
+is refused where the recipe is made, or where it is decided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from hushtable.cli.options import levels_of, marginals_of, need_both, weights_of
+
+if TYPE_CHECKING:
+    from hushtable.publishing.recipe import Recipe
+
+# Options that are words of a recipe as they are.
+SAME = (
+    *(
+        "data",
+        "where",
+        "query",
+        "engine",
+        "master",
+        "memory",
+        "domain",
+        "count_column",
+        "sum_column",
+        "clamp",
+    ),
+    *("rows_are_units", "epsilon", "total_share", "size", "anyway", "output", "overwrite"),
+)
+# Options that are a part of a word.
+STRUCTURE = ("order", "branching", "width", "depth", "marginals", "weights", "consistent")
+SUMMARY = ("cutoff", "threshold", "one_sided")
+PLAN = ("expect_cells", "expect_mean", "expect_sd", "profile", "like")
+
+
+def recipe_of(**options: Any) -> Recipe:
+    """Return the recipe that the options of `hushtable publish` say."""
+    from hushtable.publishing.recipe import Recipe
+
+    need_both({"--unit": options["unit"], "--max-rows": options["max_rows"]})
+    need_both({"--sum-column": options["sum_column"], "--clamp": options["clamp"]})
+    if options["no_ledger"] and options["ledger"] is not None:
+        raise typer.BadParameter("Give one of --ledger FILE and --no-ledger.")
+    unit = options["unit"] and {"column": options["unit"], "max_rows": options["max_rows"]}
+    return Recipe(
+        **{word: options[word] for word in SAME},
+        level=levels_of(options["level"]),
+        unit=unit,
+        ledger=False if options["no_ledger"] else options["ledger"],
+        ask=options["ask"] or None,
+        structure=_structure(options),
+        summary=_word("name", options["summary"], {key: options[key] or None for key in SUMMARY}),
+        plan={key: options[key] for key in PLAN},
+    )
+
+
+def _structure(options: Mapping[str, Any]) -> Any:
+    """Return the structure with its settings, some of which name attributes of the domain."""
+    settings = {key: options[key] or None for key in STRUCTURE}
+    named = options["structure"]
+    if settings["marginals"]:
+        if named not in (None, "cells"):
+            raise typer.BadParameter("Give one of --structure and --marginals.")
+        named = "marginals"
+    if settings["order"] or settings["marginals"]:
+        from hushtable.cli.release import names_of
+        from hushtable.domain.domain import Domain
+        from hushtable.structures.orders import MORTON
+
+        declared = Domain.load(options["domain"])
+        morton = named == "tree" and settings["order"] == MORTON
+        if settings["order"] and not morton:
+            settings["order"] = names_of([settings["order"]], declared.names)
+        settings["marginals"] = marginals_of(settings["marginals"], declared)
+    settings["weights"] = weights_of(settings["weights"])
+    return _word("name", named, settings)
+
+
+def _word(key: str, name: str | None, settings: dict[str, Any]) -> Any:
+    """Return a name, a dict of it and its settings where there are some, or None."""
+    given = {setting: value for setting, value in settings.items() if value is not None}
+    return {key: name, **given} if given else name

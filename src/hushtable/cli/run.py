@@ -1,0 +1,183 @@
+"""`hushtable run`: the releases of a file, in order; what is done already is left alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hushtable.cli.codes import REFUSED
+
+if TYPE_CHECKING:
+    from hushtable.publishing.running import Item, Run
+
+_WORDS = {
+    "due": "to draw",
+    "done": "done",
+    "written": "done",
+    "changed": "published, but its file was moved or changed since",
+    "lost": "charged, but stopped before it was written: lost",
+}
+
+
+def run(
+    ctx: typer.Context,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A file of recipes, such as releases.toml.")],
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME]...", help="Which releases; all if left out.")
+    ] = None,
+    parameters: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="NAME=VALUE", help="What {NAME} stands for in the file; once for each."
+        ),
+    ] = None,
+    again: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Draw this lost release again, for a new charge; once for each."),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be done and what it costs, and stop.")
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress, no words about what is done.")] = False,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object a line for each step, and nothing else.")
+    ] = False,
+) -> None:
+    """Publish the releases of a file that are not done yet.
+
+    A file of recipes names one ledger, words that all releases share, and the releases. The run says first
+    what all of it costs, and starts only if the ledger can pay for all. Started again after a crash, it goes
+    on where it was: nothing is charged twice, and nothing is drawn again without its own charge.
+
+    \b
+    Examples:
+      hushtable run releases.toml --set year=2025 --dry-run
+      hushtable run releases.toml --set year=2025
+      hushtable run releases.toml towns-2025 --set year=2025 --json
+      hushtable run releases.toml --set year=2025 --again towns-2025
+
+    \b
+    # releases.toml
+    ledger = "people.ledger"
+    [defaults]
+    data = "rows-{year}.parquet"
+    domain = "people.toml"
+    epsilon = "0.1"
+    [[release]]
+    name = "towns-{year}"
+    ask = ["town", "town,job"]
+    size = 1000
+    output = "towns-{year}.parquet"
+    """
+    from hushtable.cli.publishing import carried_out, warn
+    from hushtable.publishing.recipe_file import RecipeFile
+    from hushtable.publishing.running import alone, noted, planned_run
+
+    said = _Said(json=json, quiet=quiet)
+    loaded = RecipeFile.load(file, _parameters(parameters))
+    with alone(file):
+        planned = planned_run(loaded, names or (), again=again or ())
+        said.plan(file, planned)
+        if dry_run:
+            return
+        for item in noted(planned):
+            said.event("noted", item, f"{item.name}: its file was there, and is noted in the ledger now.")
+        for item in planned.drawn:
+            done = carried_out(ctx, item.recipe, quiet=quiet, times_charged=item.times)
+            ctx.find_root().obj = None
+            warn(ctx, done)
+            rows = f"{len(done.published.release):,} rows"
+            said.event("published", item, f"{item.name}: {rows} in {done.decision.output}.", **done.document)
+    said.end(planned)
+    if planned.open:
+        raise typer.Exit(REFUSED)
+
+
+def _parameters(options: list[str] | None) -> dict[str, str]:
+    """Return the parameters that the options set."""
+    found: dict[str, str] = {}
+    for said in options or ():
+        name, equals, value = said.partition("=")
+        if not equals or not name or name in found:
+            raise typer.BadParameter(f"--set {said!r} is not of the form NAME=VALUE, once for each name.")
+        found[name] = value
+    return found
+
+
+class _Said:
+    """What a run says on standard output: words for people, or one JSON object a line."""
+
+    def __init__(self, *, json: bool, quiet: bool) -> None:
+        self._json, self._quiet = json, quiet
+
+    def plan(self, file: Path, run: Run) -> None:
+        """Say what is to be done, and what it costs."""
+        from hushtable.release.terms import as_text
+
+        releases = [
+            {
+                "name": item.name,
+                "state": item.state,
+                "draw": item.drawn,
+                "epsilon": as_text(item.epsilon),
+                "output": item.recipe.output,
+                "entry": None if item.entry is None else item.entry.number,
+            }
+            for item in run.items
+        ]
+        cost, left = as_text(run.cost), as_text(run.left)
+        self._print(
+            {
+                "event": "planned",
+                "file": str(file),
+                "ledger": str(run.ledger.path),
+                "cost": cost,
+                "left": left,
+                "releases": releases,
+            }
+        )
+        unit = run.ledger.unit or "unit"
+        width = max((len(item.name) for item in run.items), default=0)
+        self._say(f"{file}: {len(run.items):,} releases, {len(run.drawn):,} to draw.")
+        for item in run.items:
+            words = _WORDS[item.state]
+            if item.drawn:
+                words = f"epsilon {as_text(item.epsilon)}, to draw{' again' * bool(item.times)}"
+            self._say(f"  {item.name:<{width}}  {words}")
+        if run.drawn:
+            self._say(f"This costs epsilon {cost} for each {unit}; {run.ledger.path.name} has {left} left.")
+
+    def event(self, kind: str, item: Item, words: str, **more: Any) -> None:
+        """Say that something was done."""
+        self._print({"event": kind, "name": item.name, **more})
+        self._say(words)
+
+    def end(self, run: Run) -> None:
+        """Say what is left, and which releases need a word of their owner."""
+        from hushtable.release.terms import as_text
+
+        left = as_text(run.ledger.left)
+        self._print({"event": "ended", "left": left, "open": [item.name for item in run.open]})
+        if run.drawn:
+            self._say(f"{run.ledger.path.name} has epsilon {left} left.")
+        for item in run.open:
+            number = "" if item.entry is None else f" (entry {item.entry.number})"
+            typer.echo(
+                f"{item.name}: {_WORDS[item.state]}{number}. Its epsilon stays spent. To draw it again for "
+                f"another {as_text(item.epsilon)}, add --again {item.name}.",
+                err=True,
+            )
+
+    def _print(self, document: dict[str, Any]) -> None:
+        if self._json:
+            from hushtable.cli.printing import print_line
+
+            print_line(document)
+
+    def _say(self, words: str) -> None:
+        if not self._json and not self._quiet:
+            from hushtable.cli.words import printable
+
+            typer.echo(printable(words))

@@ -1,0 +1,213 @@
+"""What follows from a recipe: the structure, the summary and the parts of epsilon.
+
+Promise: both doors come through here, so the same words publish the same thing. A decision follows from what
+the owner declares and assumes and from public facts; no row is read, and nothing is charged.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from hushtable.domain.domain import Domain, as_domain
+from hushtable.domain.units import unit_name
+from hushtable.engines.registry import engine_of
+from hushtable.errors import BadChoice, BadNumber
+from hushtable.laws.registry import law_named
+from hushtable.ledger.ledger import Ledger
+from hushtable.planning.judges import check_covered, judged, planned_size
+from hushtable.planning.plan import Plan
+from hushtable.planning.plan import plan as planned
+from hushtable.publishing.choices import (
+    AUTO,
+    Choice,
+    check_ask,
+    choice_over,
+    planned_structure,
+    takes_size,
+    usual_structure,
+)
+from hushtable.publishing.judging import check_on_spark
+from hushtable.publishing.paying import Payment
+from hushtable.publishing.recipe import Recipe, WantedSummary
+from hushtable.structures.cells import Cells
+from hushtable.structures.structure import Structure
+
+_TOTAL_SHARE = Fraction(1, 50)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Decision:
+    """A recipe, and all that follows from it before a row is read."""
+
+    recipe: Recipe
+    domain: Domain  # at the levels that are published
+    structure: Structure
+    chosen: Choice
+    total_epsilon: Fraction  # the part of epsilon that buys a noisy total
+    distributed: bool  # whether slices stay on workers
+
+    @property
+    def epsilon(self) -> Fraction:
+        """All that the release costs one of its units."""
+        return Fraction(self.recipe.epsilon)
+
+    @property
+    def output(self) -> str:
+        """Where the release is written."""
+        if self.recipe.output is None:
+            raise BadChoice("the recipe has no output", "Give `output`: the file to write.")
+        return os.fspath(self.recipe.output)
+
+    @property
+    def unit(self) -> str:
+        """Whom the release protects, as a ledger calls it."""
+        recipe = self.recipe
+        return unit_name(recipe.measure, rows_are_units=recipe.rows_are_units, query=recipe.query)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What its plan says against the release, if it has one."""
+        plan = self.chosen.plan
+        if plan is None:
+            return ()
+        methods = [each.method for each in self.chosen.parts or (self.chosen,)]
+        return judged(plan, self.structure, methods).warnings
+
+    def payment(self) -> Payment:
+        """Return how it is paid for; nothing is charged yet."""
+        ledger: Any = self.recipe.ledger
+        account = Ledger.open(ledger) if ledger else None
+        return Payment(account, epsilon=self.epsilon, output=self.output, known=ledger is False)
+
+
+def decided(recipe: Recipe) -> Decision:
+    """Return what follows from a recipe, or raise where its words do not go together."""
+    if recipe.data is None:
+        raise BadChoice("the recipe has no data", "Give `data`: what the rows are read from.")
+    finest = as_domain(recipe.domain)
+    domain = finest if recipe.level is None else finest.at(recipe.level)
+    wanted: Any = recipe.summary
+    check_ask(recipe.ask, structure=recipe.structure, summary=wanted, plan=recipe.plan)
+    distributed = recipe.engine == "spark" or engine_of(recipe.data).distributed
+    law, most, epsilon = law_named(recipe.law), recipe.measure.sensitivity, Fraction(recipe.epsilon)
+    total_share: Any = recipe.total_share
+    entire = None
+    auto = recipe.structure == AUTO
+    noised: Structure = Cells()
+    if recipe.structure is None and wanted is None and recipe.plan is None:
+        usual = usual_structure(
+            domain,
+            ask=recipe.ask,
+            size=recipe.size,
+            distributed=distributed,
+            epsilon=epsilon,
+            sensitivity=most,
+            law=law,
+        )
+        noised, entire = usual.structure, usual.whole
+        total_share = usual.total_share if total_share is None else total_share
+    elif recipe.structure is not None and not auto:
+        noised = recipe.structure  # type: ignore[assignment]
+    for_total = epsilon_of_total(epsilon, total_share, noised)
+    plan = _plan(recipe, finest, noised, total_share=for_total / epsilon)
+    if auto:
+        noised = planned_structure(plan, None if wanted is None else wanted.name)
+        if not noised.takes_total:
+            for_total = Fraction(0)  # which goes with cells
+    if plan is not None:
+        check_covered(noised)
+    wanted = _named(wanted, noised, plan)
+    _check_size(recipe, noised, plan, wanted)
+    chosen = choice_over(
+        noised,
+        domain,
+        summary=wanted.name,
+        epsilon=epsilon - for_total,
+        sensitivity=most,
+        size=_size(recipe, noised, plan, wanted),
+        cutoff=wanted.cutoff,
+        threshold=wanted.threshold,
+        one_sided=wanted.one_sided,
+        plan=plan,
+        law=law,
+        whole=entire,
+    )
+    if distributed:
+        check_on_spark(noised)  # before it is waited for
+    return Decision(
+        recipe=recipe,
+        domain=domain,
+        structure=noised,
+        chosen=chosen,
+        total_epsilon=for_total,
+        distributed=distributed,
+    )
+
+
+def _plan(recipe: Recipe, finest: Domain, noised: Structure, *, total_share: Fraction) -> Plan | None:
+    """Return the plan, made from its assumptions where it is not there yet."""
+    given: Any = recipe.plan
+    if given is None or isinstance(given, Plan):
+        if given is not None and recipe.size is not None and recipe.summary is None:
+            raise BadChoice("a plan has a size, and another was given", "Leave `size` out, or plan with it.")
+        return given
+    # A sketch is compared with cells of as many rows as it has buckets.
+    rows = planned_size(noised, recipe.size)
+    if rows is None:
+        raise BadChoice("a plan needs a size", "Give `size`: how many rows to publish.")
+    measure = recipe.measure
+    made: Plan = planned(
+        finest,
+        level=recipe.level,
+        epsilon=recipe.epsilon,
+        size=rows,
+        unit=measure.unit,
+        count_column=measure.count_column,
+        sum_column=measure.sum_column,
+        clamp=measure.clamp,
+        total_share=total_share,
+        law=recipe.law,
+        **given,
+    )
+    return made
+
+
+def _named(wanted: WantedSummary | None, noised: Structure, plan: Plan | None) -> WantedSummary:
+    """Return the summary with a name: a plan recommends one, where nothing is said of it."""
+    if wanted is None:
+        by_plan = plan is not None and not noised.several and noised.rows_published is None
+        return WantedSummary(name=AUTO if by_plan else None)
+    return wanted
+
+
+def _check_size(recipe: Recipe, noised: Structure, plan: Plan | None, wanted: WantedSummary) -> None:
+    """Raise where nothing says how many rows there are to be."""
+    if recipe.size is not None or plan is not None or noised.rows_published is not None:
+        return
+    name = wanted.name or noised.default_method
+    sized = takes_size(name, cutoff=wanted.cutoff, threshold=wanted.threshold)
+    if name == AUTO or (sized and wanted.name in (None, "filter-priority")):
+        raise BadChoice("nothing says how many rows to publish", "Give `size`, as in 10000.")
+
+
+def _size(recipe: Recipe, noised: Structure, plan: Plan | None, wanted: WantedSummary) -> int | None:
+    """Return the size of the summary: where its settings leave nothing to one, it is the plan's alone."""
+    name = wanted.name or noised.default_method
+    sized = takes_size(name, cutoff=wanted.cutoff, threshold=wanted.threshold)
+    return recipe.size if plan is None or sized or noised.rows_published is not None else None
+
+
+def epsilon_of_total(epsilon: Fraction, share: Fraction | None, structure: Structure) -> Fraction:
+    """Return the part of epsilon that buys the noisy total."""
+    if share is None:
+        return epsilon * (_TOTAL_SHARE if structure.takes_total else 0)
+    if not 0 <= share < 1:
+        hint = "The default is 1/50; 0 publishes no total."
+        raise BadNumber(name="total_share", value=str(share), allowed="must be from 0 to below 1", hint=hint)
+    if share and not structure.takes_total:
+        fact = "a tree has its total as its root, so no share of epsilon buys another"
+        raise BadChoice(fact, "Leave `total_share` out.")
+    return epsilon * share

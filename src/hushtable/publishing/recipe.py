@@ -1,0 +1,425 @@
+"""A recipe: everything that one publication needs, as one frozen record.
+
+Both doors make one: `ht.publish(...)` from its arguments, `hushtable publish` from its options; a file of
+recipes (`publishing.recipe_file`) has the same words as keys. What follows from it is decided in one place,
+`publishing.deciding`.
+
+Promise: equal words make equal recipes, whichever way they were said: `summary=ht.Priority(size=9)` is
+`summary="priority", size=9`. Making one reads no file and no row. Printed, it can be pasted back.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from decimal import Decimal
+from difflib import get_close_matches
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Literal, NamedTuple, Self
+
+from hushtable.answers.release import Release, open_release
+from hushtable.domain.domain import Domain, as_domain
+from hushtable.domain.measure import Measure, Unit
+from hushtable.errors import BadChoice, BadDomain, BadMethod, BadSettings, shown
+from hushtable.laws.rationals import Rational, as_count, as_fraction, as_positive
+from hushtable.laws.registry import DEFAULT_LAW, law_named
+from hushtable.ledger.ledger import Ledger
+from hushtable.methods.settings import Method, check_method
+from hushtable.planning.plan import Plan
+from hushtable.planning.profile import Profile
+from hushtable.publishing.choices import AUTO, SUMMARIES
+from hushtable.release.terms import Terms, as_text
+from hushtable.structures.registry import as_structure, is_structure, structure_of
+from hushtable.structures.structure import Structure
+
+ASSUMPTIONS = ("expect_cells", "expect_mean", "expect_sd", "profile", "like")  # words of a plan
+_PATHS_OF_PLAN = ("profile", "like")
+ASKED = ("ask", "size", "structure", "summary", "total_share")  # what a release tells in these words
+_EPSILON = "Typical values lie between 0.01 and 10."
+
+
+class WantedSummary(NamedTuple):
+    """A summary as its owner names it; without a name, the usual one of the structure, or of the plan."""
+
+    name: str | None = None
+    cutoff: Fraction | Literal["auto"] | None = None
+    threshold: Fraction | Literal["auto"] | None = None
+    one_sided: bool = False
+
+    @property
+    def words(self) -> str | dict[str, Any]:
+        """The same as words: its name, or a dict with its settings."""
+        said = {key: _plain(value) for key, value in self._asdict().items() if value not in (None, False)}
+        return said["name"] if set(said) == {"name"} else said
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Recipe:
+    """One publication: what is read, who is protected, what it costs, what is published, and where to.
+
+    The words are those of `ht.publish`, which takes a recipe in their place. `data` and `output` may be
+    missing while a recipe is made; publishing needs both. `name` is what the ledger calls the release.
+
+    ==================  =====================================================================
+    words               also said as
+    ==================  =====================================================================
+    `unit`              {"column": "person_id", "max_rows": 3}
+    `structure`         its name, or {"name": "tree", "branching": 16}
+    `summary`           its name, or {"name": "filter", "cutoff": 20, "one_sided": True}
+    `plan`              what it assumes: {"like": "last-year.parquet"}, {"profile": "counts.csv"},
+                        {"expect_cells": 5000, "expect_mean": 60, "expect_sd": 20}
+    `ledger`            a path; False if you keep count elsewhere
+    ==================  =====================================================================
+
+    >>> import hushtable as ht
+    >>> recipe = ht.Recipe(data="a.csv", domain="people.toml", epsilon="0.1", size=1000, output="a.parquet")
+    >>> recipe
+    Recipe(data='a.csv', domain='people.toml', epsilon='0.1', size=1000, output='a.parquet')
+    >>> recipe == recipe.replace(epsilon="1/10")
+    True
+    """
+
+    data: Any = None
+    where: str | None = None
+    query: str | None = None
+    engine: Literal["local", "spark"] | None = None
+    master: str | None = None
+    memory: int | str | None = None
+    domain: Domain | Mapping[str, Any] | str | os.PathLike[str]
+    level: Mapping[str, str] | None = None
+    unit: Unit | Mapping[str, Any] | None = None
+    count_column: str | None = None
+    sum_column: str | None = None
+    clamp: tuple[int, int] | None = None
+    rows_are_units: bool = False
+    epsilon: Rational
+    total_share: Rational | None = None
+    law: str = DEFAULT_LAW
+    ledger: Ledger | str | os.PathLike[str] | Literal[False] | None = None
+    ask: Sequence[object] | str | None = None
+    size: int | None = None
+    structure: Structure | Mapping[str, Any] | str | None = None
+    summary: Method | WantedSummary | Mapping[str, Any] | str | None = None
+    plan: Plan | Mapping[str, Any] | None = None
+    anyway: bool = False
+    output: str | os.PathLike[str] | None = None
+    overwrite: bool = False
+    name: str | None = None
+
+    def __post_init__(self) -> None:
+        summary, size = _summary(self.summary, self.size)
+        changed = {
+            "data": _one_path(self.data),
+            "domain": _domain(self.domain),
+            "level": dict(self.level) if isinstance(self.level, Mapping) else self.level,
+            "unit": _unit(self.unit),
+            "epsilon": as_positive(self.epsilon, name="epsilon", hint=_EPSILON),
+            "total_share": None
+            if self.total_share is None
+            else as_fraction(self.total_share, name="total_share"),
+            "law": law_named(self.law).name,
+            "ledger": _ledger(self.ledger),
+            "ask": _questions(self.ask),
+            "size": None if size is None else as_count(size, name="size"),
+            "structure": _structure(self.structure),
+            "summary": summary,
+            "plan": _plan(self.plan),
+            "output": None if self.output is None else os.fspath(self.output),
+        }
+        for word, value in changed.items():
+            object.__setattr__(self, word, value)
+        if self.level == {}:
+            object.__setattr__(self, "level", None)
+        for word in ("anyway", "overwrite", "rows_are_units"):
+            if not isinstance(getattr(self, word), bool):
+                raise BadChoice(f"{word}={shown(getattr(self, word))} is neither true nor false", "Give one.")
+        for word in ("where", "query", "master", "name"):
+            if not isinstance(getattr(self, word), str | None):
+                raise BadChoice(f"{word}={shown(getattr(self, word))} is no text", "Give text.")
+        if self.engine not in (None, "local", "spark"):
+            raise BadChoice(f"there is no engine {shown(self.engine)}", "There are local and spark.")
+        if self.master is not None and self.engine != "spark":
+            raise BadChoice("`master` is Spark's, and another engine does the work", "Give `engine` spark.")
+        object.__setattr__(self, "clamp", self.measure.clamp)
+
+    @cached_property
+    def measure(self) -> Measure:
+        """What a cell holds, and who is protected."""
+        unit: Any = self.unit
+        return Measure(
+            count_column=self.count_column, sum_column=self.sum_column, clamp=self.clamp, unit=unit
+        )
+
+    @property
+    def words(self) -> dict[str, Any]:
+        """What differs from the defaults, in plain values: text, numbers, lists and dicts.
+
+        Objects of Python (rows in memory, a domain that is no file, a plan) stay as they are.
+        """
+        said = {each.name: (getattr(self, each.name), each.default) for each in fields(self)}
+        return {
+            word: _plain(value)
+            for word, (value, usual) in said.items()
+            if value is not usual
+            and (word == "data" or value != usual)  # rows in memory compare as they like
+        }
+
+    @property
+    def asked(self) -> str:
+        """What the owner asked for, as JSON: a release tells it beside its terms, and it is public."""
+        words = self.words
+        return json.dumps({word: words[word] for word in ASKED if word in words}, sort_keys=True)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Recipe):
+            return NotImplemented
+        mine, theirs = self.words, other.words
+        rows, others = mine.pop("data", None), theirs.pop("data", None)
+        paths = isinstance(rows, str | list) and isinstance(others, str | list)
+        return (rows == others if paths else rows is others) and mine == theirs
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"Recipe({', '.join(f'{word}={value!r}' for word, value in self.words.items())})"
+
+    def replace(self, **words: Any) -> Self:
+        """Return the recipe with some words said anew.
+
+        >>> import hushtable as ht
+        >>> recipe = ht.Recipe(domain="people.toml", epsilon=1, summary=ht.Priority(size=10))
+        >>> recipe.replace(size=20, output="more.parquet")
+        Recipe(domain='people.toml', epsilon='1', size=20, summary='priority', output='more.parquet')
+        """
+        check_words(words)
+        return replace(self, **words)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], name: str | None = None, /, **parameters: object) -> Recipe:
+        """Return a recipe of a file; `name` says which, where the file has several.
+
+        `parameters` are for names in braces, as in `data = "rows-{year}.parquet"`. Paths are relative to the
+        file.
+
+        >>> import hushtable as ht
+        >>> from pathlib import Path
+        >>> _ = Path("releases.toml").write_text('''
+        ... [[release]]
+        ... name = "towns-{year}"
+        ... data = "rows-{year}.parquet"
+        ... domain = "people.toml"
+        ... epsilon = "0.1"
+        ... size = 1000
+        ... output = "towns-{year}.parquet"
+        ... ''')
+        >>> ht.Recipe.load("releases.toml", year=2025).output
+        'towns-2025.parquet'
+        """
+        from hushtable.publishing.recipe_file import RecipeFile
+
+        return RecipeFile.load(path, parameters).one(name)
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the recipe to a file, for `Recipe.load` and `hushtable run`. A release needs a name there."""
+        from hushtable.publishing.recipe_file import save
+
+        save(self, path, overwrite=overwrite)
+
+    @classmethod
+    def from_release(cls, release: Release | str | os.PathLike[str], **words: Any) -> Recipe:
+        """Return the recipe that a release says it was made by; `words` say the rest, or say it anew.
+
+        A release tells what is public: domain, unit, epsilon, questions, size. It does not tell where rows,
+        ledger and output were.
+
+        >>> import hushtable as ht
+        >>> import pyarrow as pa
+        >>> ages = ht.Domain(age=ht.integers(0, 119))
+        >>> rows = pa.table({"age": [34, 35, 61]})
+        >>> made = ht.publish(rows, domain=ages, epsilon=1, size=50, ledger=False, output="ages-2024.parquet")
+        >>> recipe = ht.Recipe.from_release(made, data=rows, ledger=False, output="ages-2025.parquet")
+        >>> recipe.size, recipe.epsilon
+        (50, Fraction(1, 1))
+        >>> ht.publish(recipe).epsilon
+        Fraction(1, 1)
+        """
+        opened = release if isinstance(release, Release) else open_release(release)
+        return cls(**(_told(opened.terms) | dict(check_words(words))))
+
+
+def _told(terms: Terms) -> dict[str, Any]:
+    """Return the words of a recipe that the terms of a release tell."""
+    measure = terms.measure
+    said: dict[str, Any] = {
+        "domain": terms.domain,
+        "unit": measure.unit,
+        "count_column": measure.count_column,
+        "sum_column": measure.sum_column,
+        "clamp": measure.clamp,
+        "where": terms.where,
+        "query": terms.query,
+        "rows_are_units": terms.rows_are_units,
+        "epsilon": terms.epsilon,
+        "law": terms.law_name,
+    }
+    if terms.plan is not None:
+        assumed = terms.plan
+        profile = Profile(counts=assumed.counts, cells=assumed.cells, words=assumed.assumed)
+        said |= {"plan": {"profile": profile}, "size": assumed.size}
+    if terms.recipe is not None:
+        told = json.loads(terms.recipe)
+        return said | {word: told[word] for word in ASKED if word in told}
+    # Older releases tell what was decided, not what was asked for.
+    parts = [part.method.size for part in terms.parts]
+    several = {"size": max((size for size in parts if size is not None), default=None)}
+    share = {"total_share": terms.total_epsilon / terms.epsilon if terms.structure.takes_total else None}
+    return said | share | {"structure": terms.structure} | (several if parts else {"summary": terms.method})
+
+
+def check_words(words: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return words of a recipe, or raise where one is unknown, with the nearest that there is."""
+    known = [each.name for each in fields(Recipe)]
+    for word in words:
+        if word not in known:
+            near = get_close_matches(str(word), known, n=1)
+            hint = f"Did you mean `{near[0]}`?" if near else f"There are {', '.join(known)}."
+            raise BadChoice(f"there is no word {shown(word)} in a recipe", hint)
+    return words
+
+
+def _one_path(data: Any) -> Any:
+    """Return paths as text, one by itself; rows in memory as they are."""
+    if isinstance(data, os.PathLike):
+        return os.fspath(data)
+    if isinstance(data, list | tuple) and data and all(isinstance(each, str | os.PathLike) for each in data):
+        paths = [os.fspath(each) for each in data]
+        return paths[0] if len(paths) == 1 else paths
+    return data
+
+
+def _domain(given: object) -> Domain | str:
+    """Return a domain, or the path of its file."""
+    if isinstance(given, str | os.PathLike):
+        return os.fspath(given)
+    if given is None:
+        raise BadDomain("no domain is given", "Give the path of a domain file.")
+    return as_domain(given)  # type: ignore[arg-type]
+
+
+def _unit(given: object) -> Unit | None:
+    """Return who is protected; what is no unit is refused by `Measure`."""
+    if isinstance(given, Mapping):
+        if set(given) != {"column", "max_rows"}:
+            fact = f"unit={shown(given)} does not say `column` and `max_rows`, and nothing else"
+            raise BadChoice(fact, 'Write { column = "person_id", max_rows = 3 }.')
+        return Unit(given["column"], max_rows=given["max_rows"])
+    return given  # type: ignore[return-value]
+
+
+def _ledger(given: object) -> str | Literal[False] | None:
+    """Return the path of a ledger, None if nothing is said, or False if none is to be charged."""
+    if isinstance(given, Ledger):
+        return os.fspath(given.path)
+    if given is None or given is False:
+        return given
+    if isinstance(given, str | os.PathLike):
+        return os.fspath(given)
+    hint = "Give the path of a ledger, or False if you keep count elsewhere."
+    raise BadChoice(f"ledger={shown(given)} is no ledger", hint)
+
+
+def _questions(ask: object) -> tuple[Any, ...] | None:
+    """Return questions, each by itself; those that make no sense are refused where the domain is known."""
+    if ask is None:
+        return None
+    entries = [ask] if isinstance(ask, str | Mapping) else list(ask) if isinstance(ask, Sequence) else []
+    if not entries:
+        hint = 'Name attributes, as in ask=["town", "town,job", "month(day),diagnosis"].'
+        raise BadChoice(f"ask={shown(ask)} names no questions", hint)
+    return tuple(_plain(each) for each in entries)
+
+
+def _structure(given: object) -> Structure | Literal["auto"] | None:
+    """Return the structure that is meant."""
+    if given is None or given == AUTO:
+        return given  # type: ignore[return-value]
+    if isinstance(given, Mapping):
+        settings = dict(given)
+        name = settings.pop("name", None)
+        if name == AUTO:
+            raise BadChoice(
+                "settings of a structure go with one that is named", "Name it, or leave them out."
+            )
+        return structure_of("cells" if name is None else name, **settings)
+    return as_structure(given)
+
+
+def _summary(given: object, size: int | None) -> tuple[WantedSummary | None, int | None]:
+    """Return the summary that is meant, and the size, which a method of Python brings itself."""
+    if given is None or isinstance(given, WantedSummary):
+        return given, size
+    if isinstance(given, str):
+        given = {"name": given}
+    if isinstance(given, Mapping):
+        for word in given:
+            if word not in WantedSummary._fields:
+                raise BadChoice(
+                    f"a summary has no {shown(word)}", f"It has {', '.join(WantedSummary._fields)}."
+                )
+        said = WantedSummary(**given)
+        if said.name is not None and said.name not in SUMMARIES:
+            raise BadChoice(f"there is no summary {shown(said.name)}", f"There are {', '.join(SUMMARIES)}.")
+        cutoff, threshold = _setting(said.cutoff, "cutoff"), _setting(said.threshold, "threshold")
+        return WantedSummary(said.name, cutoff, threshold, bool(said.one_sided)), size
+    check_method(given, name="summary")
+    method: Any = given
+    if size is not None and method.size is not None:
+        raise BadSettings("publish", ("size", "summary"))
+    cutoff, threshold = _setting(method.cutoff, "cutoff"), _setting(method.threshold, "threshold")
+    wanted = WantedSummary(method.name, cutoff, threshold, not method.two_sided)
+    return wanted, size if method.size is None else method.size
+
+
+def _setting(value: Any, name: str) -> Fraction | Literal["auto"] | None:
+    return value if value is None or value == AUTO else as_fraction(value, name=name)
+
+
+def _plan(given: object) -> Plan | dict[str, Any] | None:
+    """Return a plan, or what one is to assume."""
+    if given is None or isinstance(given, Plan):
+        return given
+    if not isinstance(given, Mapping):
+        raise BadMethod("plan", type(given).__name__, "a plan", "ht.plan(...)")
+    for word in given:
+        if word not in ASSUMPTIONS:
+            near = get_close_matches(str(word), ASSUMPTIONS, n=1)
+            hint = f"Did you mean `{near[0]}`?" if near else f"It assumes {', '.join(ASSUMPTIONS)}."
+            raise BadChoice(f"a plan assumes no {shown(word)}", hint)
+    said = {word: value for word, value in given.items() if value is not None}
+    for word in _PATHS_OF_PLAN:
+        if isinstance(said.get(word), os.PathLike):
+            said[word] = os.fspath(said[word])
+    return said or None
+
+
+def _plain(value: Any) -> Any:
+    """Return a value of a recipe as text, numbers, lists and dicts, where it has such a form."""
+    if isinstance(value, WantedSummary):
+        return value.words
+    if isinstance(value, Fraction):
+        return as_text(value)
+    if isinstance(value, Decimal):
+        return str(value)
+    if isinstance(value, Unit):
+        return {"column": value.column, "max_rows": value.max_rows}
+    if is_structure(value):
+        settings = {key: each for key, each in value.to_entries().items() if each is not None}
+        return {"name": value.name, **settings} if settings else value.name
+    if isinstance(value, Mapping):
+        return {key: _plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    return value
