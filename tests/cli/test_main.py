@@ -84,7 +84,7 @@ def test_wrong_usage_exits_with_2(arguments: list[str]) -> None:
         ([*FIT, "--query", "DROP TABLE data"], "SELECT"),
         ([*FIT, "--memory", "much"], "memory='much'"),
         ([*FIT, "--unit", "person_id", "--max-rows", "0"], "max_rows=0"),
-        ([*FIT, "--count-column", "age", "--unit", "note", "--max-rows", "1"], "`count_column` and `unit`"),
+        ([*FIT, "--count-column", "age", "--unit", "note", "--max-rows", "1"], "--count-column and --unit"),
         ([*FIT, "--sum-column", "age", "--clamp", "2", "1"], "clamp=(2, 1)"),
     ],
 )

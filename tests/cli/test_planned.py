@@ -43,7 +43,15 @@ def test_an_automatic_summary_is_what_the_plan_recommends() -> None:
     assert "settings by a plan (plan-1), assuming the counts in large.csv; declared public by the" in shown
 
 
-@pytest.mark.parametrize("options", [[], ["--cutoff", "auto"]])
+def test_an_assumption_alone_means_what_the_plan_recommends() -> None:
+    done = run(*PUBLISH, "--no-ledger", "--size", "400", *LARGE)
+
+    assert done.exit_code == 0, done.stderr
+    plan = ht.plan("homes.toml", epsilon="1/2", size=400, profile="large.csv")
+    assert ht.open("out.parquet").summary == plan.recommended.method
+
+
+@pytest.mark.parametrize("options", [["--summary", "filter-priority"], ["--cutoff", "auto"]])
 def test_a_cutoff_left_open_is_the_plans(options: list[str]) -> None:
     done = run(*PUBLISH, "--no-ledger", "--size", "400", *LARGE, *options)
 
@@ -100,7 +108,7 @@ def test_an_automatic_structure_is_a_tree_for_ranges_of_many_cells() -> None:
     for options in (["--summary", "auto"], []):
         done = run(*PUBLISH, "--no-ledger", "--overwrite", "--structure", "tree", *many, *options)
         assert done.exit_code == 0, done.stderr
-        assert ht.open("out.parquet").terms.rule == ("plan-1" if options else None)
+        assert ht.open("out.parquet").terms.rule == "plan-1"
 
 
 def test_an_automatic_structure_is_cells_where_a_tree_is_no_better() -> None:
@@ -121,7 +129,7 @@ def test_an_automatic_structure_is_cells_where_a_tree_is_no_better() -> None:
             2,
             "a structure of `auto` needs an assumption about the table",
         ),
-        (["--structure", "auto", *LARGE], 2, "Give --size N"),
+        (["--structure", "auto", *LARGE], 2, "Give --size"),
         (["--structure", "auto", "--order", "home", "--size", "9"], 2, "go with one that is named"),
         (
             ["--structure", "auto", "--size", "9", *LARGE, "--summary", "priority"],
@@ -130,8 +138,8 @@ def test_an_automatic_structure_is_cells_where_a_tree_is_no_better() -> None:
         ),
         (["--structure", "haar", "--size", "9", *LARGE], 2, "a plan is about cells, trees, sketches and"),
         (["--summary", "auto", "--size", "9"], 2, "a summary of `auto` needs an assumption about the table"),
-        (["--summary", "auto", *LARGE], 2, "Give --size N"),
-        (["--summary", "filter", "--cutoff", "9", *LARGE], 2, "Give --size N"),
+        (["--summary", "auto", *LARGE], 2, "Give --size"),
+        (["--summary", "filter", "--cutoff", "9", *LARGE], 2, "Give --size"),
         (["--size", "9", *LARGE, "--like", "old.parquet"], 2, "more than one assumption"),
         (["--size", "9", *LARGE, "--one-sided"], 2, "a plan knows two-sided summaries only"),
         (["--structure", "cells", "--size", "100001"], 5, "is more than the 100,000 cells there are"),

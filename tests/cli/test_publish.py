@@ -177,12 +177,27 @@ def test_errors_quote_no_row(folder: Path) -> None:
     assert not (folder / "out.parquet").exists()
 
 
+def test_without_a_ledger_it_is_told_that_nobody_keeps_count() -> None:
+    done = run(*DONE, "--size", "50")
+
+    assert done.exit_code == 0, done.stderr
+    assert "warning: no ledger was charged: epsilon = " in done.stderr
+    assert "Give --ledger, or say that you do: --no-ledger." in done.stderr
+    told = run(*DONE, "--size", "50", "--overwrite", "--no-ledger")
+    assert (told.exit_code, "ledger" in told.stderr) == (0, False)
+
+
+def test_a_size_that_is_left_out_is_told() -> None:
+    done = run(*DONE, "--no-ledger")
+
+    assert done.exit_code == 2
+    assert "error: nothing says how many rows to publish. Give --size" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([*DONE, "--size", "50"], "Give one of --ledger FILE and --no-ledger"),
         ([*PUBLISH, "--ledger", "people.ledger"], "Give one of --ledger FILE and --no-ledger"),
-        ([*DONE, "--no-ledger"], "--size"),
         ([*PUBLISH, "--summary", "best"], "'best' is not one of"),
         ([*PUBLISH, "--unit", "person"], "--unit and --max-rows go together"),
         ([*PUBLISH, "--clamp", "1", "2"], "--sum-column and --clamp go together"),
@@ -219,7 +234,7 @@ def test_wrong_usage_exits_with_2(arguments: list[str], message: str, folder: Pa
         (["--output", "grid.parquet"], "it is data that rows are read from"),
         (["--output", "grid.toml"], "grid.toml: "),
         (["--where", "x > avg(x)"], "an aggregate"),
-        (["--count-column", "x", "--unit", "person", "--max-rows", "1"], "`count_column` and `unit`"),
+        (["--count-column", "x", "--unit", "person", "--max-rows", "1"], "--count-column and --unit"),
         (["--memory", "much"], "memory='much'"),
         (["--unit", "nobody", "--max-rows", "1"], "nobody"),
     ],

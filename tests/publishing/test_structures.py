@@ -156,7 +156,10 @@ WIDE = ht.Domain(
         ({"structure": "dyadic", "total_share": "1/50"}, "a tree has its total as its root"),
         ({"structure": ht.Haar(order=["work"])}, "the order names 'work', which is no attribute"),
         ({"structure": "haar", "summary": ht.Filter(size=9, two_sided=False)}, "Take a two-sided summary"),
-        ({"structure": ht.Dyadic(consistent=True), "summary": ht.Filter(size=9)}, "needs a filter of counts"),
+        (
+            {"structure": ht.Dyadic(consistent=True), "summary": ht.Priority(size=9)},
+            "needs a filter of counts",
+        ),
         ({"structure": "product-dyadic", "domain": ONE}, "'product-dyadic' needs two attributes"),
         ({"structure": "dyadic", "domain": LAST}, "adds a column 'age_last'"),
         ({"structure": "tree", "domain": LAST}, "adds a column 'age_last'"),

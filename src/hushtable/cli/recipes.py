@@ -54,27 +54,27 @@ def recipe_of(**options: Any) -> Recipe:
         ledger=False if options["no_ledger"] else options["ledger"],
         ask=options["ask"] or None,
         structure=_structure(options),
-        summary=_word("name", options["summary"], {key: options[key] or None for key in SUMMARY}),
+        summary=_word("name", options["summary"], {key: _given(options[key]) for key in SUMMARY}),
         plan={key: options[key] for key in PLAN},
     )
 
 
 def _structure(options: Mapping[str, Any]) -> Any:
     """Return the structure with its settings, some of which name attributes of the domain."""
-    settings = {key: options[key] or None for key in STRUCTURE}
+    settings = {key: _given(options[key]) for key in STRUCTURE}
     named = options["structure"]
     if settings["marginals"]:
         if named not in (None, "cells"):
             raise typer.BadParameter("Give one of --structure and --marginals.")
         named = "marginals"
-    if settings["order"] or settings["marginals"]:
+    if settings["order"] is not None or settings["marginals"]:
         from hushtable.cli.release import names_of
         from hushtable.domain.domain import Domain
         from hushtable.structures.orders import MORTON
 
         declared = Domain.load(options["domain"])
         morton = named == "tree" and settings["order"] == MORTON
-        if settings["order"] and not morton:
+        if settings["order"] is not None and not morton:
             settings["order"] = names_of([settings["order"]], declared.names)
         settings["marginals"] = marginals_of(settings["marginals"], declared)
     settings["weights"] = weights_of(settings["weights"])
@@ -82,6 +82,11 @@ def _structure(options: Mapping[str, Any]) -> Any:
 
 
 def _word(key: str, name: str | None, settings: dict[str, Any]) -> Any:
-    """Return a name, a dict of it and its settings where there are some, or None."""
+    """Return a dict of a name and the settings that were given, or None where nothing is said."""
     given = {setting: value for setting, value in settings.items() if value is not None}
-    return {key: name, **given} if given else name
+    return {key: name, **given} if given or name is not None else None
+
+
+def _given(value: Any) -> Any:
+    """Return the value of an option; None where it was left out, as a flag or a list may be."""
+    return None if value is False or value == [] else value

@@ -14,7 +14,7 @@ from typing import Any
 from hushtable.domain.domain import Domain, as_domain
 from hushtable.domain.units import unit_name
 from hushtable.engines.registry import engine_of
-from hushtable.errors import BadChoice, BadNumber
+from hushtable.errors import BadChoice
 from hushtable.laws.registry import law_named
 from hushtable.ledger.ledger import Ledger
 from hushtable.planning.judges import check_covered, judged, planned_size
@@ -204,9 +204,6 @@ def epsilon_of_total(epsilon: Fraction, share: Fraction | None, structure: Struc
     """Return the part of epsilon that buys the noisy total."""
     if share is None:
         return epsilon * (_TOTAL_SHARE if structure.takes_total else 0)
-    if not 0 <= share < 1:
-        hint = "The default is 1/50; 0 publishes no total."
-        raise BadNumber(name="total_share", value=str(share), allowed="must be from 0 to below 1", hint=hint)
     if share and not structure.takes_total:
         fact = "a tree has its total as its root, so no share of epsilon buys another"
         raise BadChoice(fact, "Leave `total_share` out.")

@@ -124,12 +124,10 @@ def publish(
     Fraction(1, 1)
     """
     words = {word: value for word, value in locals().items() if word != "data"}
-    if isinstance(data, Recipe):
+    if type(data) is Recipe:  # rows may be anything: nobody looks at more than their type here
         usual = {word: each.default for word, each in signature(publish).parameters.items()}
-        if said := [word for word, value in words.items() if value is not usual[word]]:
-            fact = (
-                f"a recipe says all, and {', '.join(f'`{word}`' for word in said)} says something beside it"
-            )
+        if said := [f"`{word}`" for word, value in words.items() if value is not usual[word]]:
+            fact = f"{', '.join(said)} came with a recipe, which says it all"
             raise BadChoice(fact, "Use `recipe.replace(...)`.")
         return publish_decided(decided(data)).release
     for word in ("domain", "epsilon", "output"):
@@ -265,7 +263,7 @@ def checked_terms(decision: Decision) -> Terms:
 @contextmanager
 def rows_of(recipe: Recipe, progress: Progress) -> Iterator[Any]:
     """Give what is to be published: rows as they are, or a DataFrame of a session that the block has."""
-    if recipe.engine != "spark" or not isinstance(recipe.data, str | list):
+    if recipe.engine != "spark" or not issubclass(type(recipe.data), str | list):
         yield recipe.data
         return
     from hushtable.engines.spark.sessions import session

@@ -23,7 +23,7 @@ from typing import Any, Literal, NamedTuple, Self
 from hushtable.answers.release import Release, open_release
 from hushtable.domain.domain import Domain, as_domain
 from hushtable.domain.measure import Measure, Unit
-from hushtable.errors import BadChoice, BadDomain, BadMethod, BadSettings, shown
+from hushtable.errors import BadChoice, BadDomain, BadMethod, BadNumber, BadSettings, shown
 from hushtable.laws.rationals import Rational, as_count, as_fraction, as_positive
 from hushtable.laws.registry import DEFAULT_LAW, law_named
 from hushtable.ledger.ledger import Ledger
@@ -117,9 +117,7 @@ class Recipe:
             "level": dict(self.level) if isinstance(self.level, Mapping) else self.level,
             "unit": _unit(self.unit),
             "epsilon": as_positive(self.epsilon, name="epsilon", hint=_EPSILON),
-            "total_share": None
-            if self.total_share is None
-            else as_fraction(self.total_share, name="total_share"),
+            "total_share": _share(self.total_share),
             "law": law_named(self.law).name,
             "ledger": _ledger(self.ledger),
             "ask": _questions(self.ask),
@@ -141,6 +139,8 @@ class Recipe:
                 raise BadChoice(f"{word}={shown(getattr(self, word))} is no text", "Give text.")
         if self.engine not in (None, "local", "spark"):
             raise BadChoice(f"there is no engine {shown(self.engine)}", "There are local and spark.")
+        if self.engine == "local":  # as by default: the type of rows says it
+            object.__setattr__(self, "engine", None)
         if self.master is not None and self.engine != "spark":
             raise BadChoice("`master` is Spark's, and another engine does the work", "Give `engine` spark.")
         object.__setattr__(self, "clamp", self.measure.clamp)
@@ -161,7 +161,7 @@ class Recipe:
         """
         said = {each.name: (getattr(self, each.name), each.default) for each in fields(self)}
         return {
-            word: _plain(value)
+            word: value if word == "data" else _plain(value)
             for word, (value, usual) in said.items()
             if value is not usual
             and (word == "data" or value != usual)  # rows in memory compare as they like
@@ -291,13 +291,25 @@ def check_words(words: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _one_path(data: Any) -> Any:
-    """Return paths as text, one by itself; rows in memory as they are."""
-    if isinstance(data, os.PathLike):
+    """Return paths as text, one by itself; of rows in memory, nothing but the type is looked at."""
+    if issubclass(type(data), os.PathLike):
         return os.fspath(data)
-    if isinstance(data, list | tuple) and data and all(isinstance(each, str | os.PathLike) for each in data):
+    several = issubclass(type(data), list | tuple) and len(data) > 0
+    if several and all(isinstance(each, str | os.PathLike) for each in data):
         paths = [os.fspath(each) for each in data]
         return paths[0] if len(paths) == 1 else paths
     return data
+
+
+def _share(given: Rational | None) -> Fraction | None:
+    """Return the share of epsilon that buys a total."""
+    if given is None:
+        return None
+    share = as_fraction(given, name="total_share")
+    if not 0 <= share < 1:
+        hint = "The default is 1/50; 0 publishes no total."
+        raise BadNumber(name="total_share", value=given, allowed="must be from 0 to below 1", hint=hint)
+    return share
 
 
 def _domain(given: object) -> Domain | str:
@@ -349,10 +361,11 @@ def _structure(given: object) -> Structure | Literal["auto"] | None:
     if isinstance(given, Mapping):
         settings = dict(given)
         name = settings.pop("name", None)
+        if name == AUTO and settings:
+            fact = "settings of a structure go with one that is named"
+            raise BadChoice(fact, "Name it, or leave them out.")
         if name == AUTO:
-            raise BadChoice(
-                "settings of a structure go with one that is named", "Name it, or leave them out."
-            )
+            return "auto"
         return structure_of("cells" if name is None else name, **settings)
     return as_structure(given)
 

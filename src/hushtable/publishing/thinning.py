@@ -25,7 +25,7 @@ from hushtable.summaries.summary import Summary
 def thin(release: ReleaseFile, *, size: int, output: str | PathLike[str], overwrite: bool = False) -> Release:
     """Write a release of at most `size` of the rows, of each marginal of a cube, and return it."""
     size = Priority(size=size).size  # checked
-    terms = replace(release.terms, version=version("hushtable"), recipe=None)
+    terms = replace(release.terms, version=version("hushtable"))
     rows = Rows(release.codes, release.counts, release.weights)
     if terms.parts:
         terms, rows = _thinned_parts(terms, rows, size)
@@ -45,9 +45,9 @@ def _thinned(terms: Terms, rows: Rows, size: int) -> tuple[Terms, Summary]:
         return terms, found
     found = _without_zeros(found).thin(size=size)  # filters and samples never publish a 0
     method = terms.method.thinned(size)
-    # A rule and a plan were for the rows first asked for, so they do not explain these settings.
+    # A rule, a plan and a recipe were for the rows first asked for, so they do not explain these settings.
     met = replace(terms, cutoff=found.cutoff, threshold=found.threshold)
-    return replace(met, method=method, rule=None, plan=None), found
+    return replace(met, method=method, rule=None, plan=None, recipe=None), found
 
 
 def _thinned_parts(terms: Terms, rows: Rows, size: int) -> tuple[Terms, Rows]:
@@ -58,8 +58,9 @@ def _thinned_parts(terms: Terms, rows: Rows, size: int) -> tuple[Terms, Rows]:
         thinned, found = _thinned(terms.part(number), own, size)
         parts.append(Part(**{each.name: getattr(thinned, each.name) for each in fields(Part)}))
         drawn.append(found)
-    plan = terms.plan if tuple(parts) == terms.parts else None
-    return joined(replace(terms, plan=plan), parts, drawn, total=terms.total)
+    if tuple(parts) != terms.parts:
+        terms = replace(terms, plan=None, recipe=None)
+    return joined(terms, parts, drawn, total=terms.total)
 
 
 def _without_zeros(rows: Summary) -> Summary:
