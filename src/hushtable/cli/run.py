@@ -10,7 +10,7 @@ import typer
 from hushtable.cli.codes import REFUSED
 
 if TYPE_CHECKING:
-    from hushtable.publishing.running import Item, Run
+    from hushtable.publishing.running import RunItem, RunPlan
 
 _WORDS = {
     "due": "to draw",
@@ -112,7 +112,7 @@ class _Said:
     def __init__(self, *, json: bool, quiet: bool) -> None:
         self._json, self._quiet = json, quiet
 
-    def plan(self, file: Path, run: Run) -> None:
+    def plan(self, file: Path, run: RunPlan) -> None:
         """Say what is to be done, and what it costs."""
         from hushtable.release.terms import as_text
 
@@ -149,12 +149,12 @@ class _Said:
         if run.drawn:
             self._say(f"This costs epsilon {cost} for each {unit}; {run.ledger.path.name} has {left} left.")
 
-    def event(self, kind: str, item: Item, words: str, **more: Any) -> None:
+    def event(self, kind: str, item: RunItem, words: str, **more: Any) -> None:
         """Say that something was done."""
         self._print({"event": kind, "name": item.name, **more})
         self._say(words)
 
-    def end(self, run: Run) -> None:
+    def end(self, run: RunPlan) -> None:
         """Say what is left, and which releases need a word of their owner."""
         from hushtable.release.terms import as_text
 

@@ -41,7 +41,7 @@ State = Literal["due", "done", "changed", "written", "lost"]
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class RunItem:
     """One release of a file: how far it has come, and whether it is to be drawn now."""
 
     name: str
@@ -58,26 +58,26 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class RunPlan:
     """What is to be done of a file: its releases in order, and what those that are drawn cost together."""
 
     ledger: Ledger
-    items: tuple[Item, ...]
+    items: tuple[RunItem, ...]
     cost: Fraction  # to one unit of the ledger
     left: Fraction  # before anything is charged
 
     @property
-    def drawn(self) -> tuple[Item, ...]:
+    def drawn(self) -> tuple[RunItem, ...]:
         """Those that are to be drawn."""
         return tuple(item for item in self.items if item.drawn)
 
     @property
-    def open(self) -> tuple[Item, ...]:
+    def open(self) -> tuple[RunItem, ...]:
         """Those that were charged, are not there, and are not drawn again."""
         return tuple(item for item in self.items if item.state in ("lost", "changed") and not item.drawn)
 
 
-def planned_run(file: RecipeFile, names: Sequence[str] = (), *, again: Sequence[str] = ()) -> Run:
+def planned_run(file: RecipeFile, names: Sequence[str] = (), *, again: Sequence[str] = ()) -> RunPlan:
     """Say what is to be done of the releases that are named, or of all; nothing is drawn or charged.
 
     Guarantee: everything that public facts can refuse is refused now, before the first release is drawn, and
@@ -97,15 +97,15 @@ def planned_run(file: RecipeFile, names: Sequence[str] = (), *, again: Sequence[
             hint = "Leave --again out; a new release of the same rows takes another name, and is charged."
             raise BadRecipe("it is published already", hint, file=str(file.path), release=name)
         drawn = state == "due" or name in repeated
-        items.append(Item(name, recipe, state, own[-1] if own else None, len(own), drawn))
+        items.append(RunItem(name, recipe, state, own[-1] if own else None, len(own), drawn))
     decisions = [_checked(file, item) for item in items if item.drawn]
     _check_outputs(file)
     left = ledger.left
     cost = ledger.can_pay_all([(each.epsilon, each.unit) for each in decisions])
-    return Run(ledger, tuple(items), cost, left)
+    return RunPlan(ledger, tuple(items), cost, left)
 
 
-def noted(run: Run) -> list[Item]:
+def noted(run: RunPlan) -> list[RunItem]:
     """Finish entries whose output is whole, and which nobody noted; return them."""
     found = [item for item in run.items if item.state == "written" and not item.drawn]
     for item in found:
@@ -162,7 +162,7 @@ def _output(recipe: Recipe) -> str:
     return "" if recipe.output is None else os.fspath(recipe.output)
 
 
-def _checked(file: RecipeFile, item: Item) -> Decision:
+def _checked(file: RecipeFile, item: RunItem) -> Decision:
     """Return what is decided for a release, or raise where something public speaks against it."""
     if not item.name:
         hint = "Give it a name: the ledger knows it by that."
