@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 import typer
 
+from hushtable.cli.completing import attribute_names, level_choices
+
 if TYPE_CHECKING:
     from hushtable.domain.domain import Domain
     from hushtable.domain.measure import Measure
@@ -46,7 +48,10 @@ Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON do
 Levels: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(
-        "--level", metavar="NAME=LEVEL", help="A coarser level of an attribute; one --level for each."
+        "--level",
+        metavar="NAME=LEVEL",
+        help="A coarser level of an attribute; one --level for each.",
+        autocompletion=level_choices,
     ),
 ]
 Epsilon: TypeAlias = Annotated[str, typer.Option(metavar="E", help="What it may cost: 0.1, or exactly 1/10.")]
@@ -58,6 +63,7 @@ Ask: TypeAlias = Annotated[
     typer.Option(
         metavar="NAMES",
         help="A question to publish for: town,job or 'month(day),job'. May be given several times.",
+        autocompletion=attribute_names,
     ),
 ]
 ExpectCells: TypeAlias = Annotated[

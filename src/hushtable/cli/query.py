@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from hushtable.cli.completing import attribute_names
 from hushtable.cli.options import Json
 from hushtable.cli.release import Overwrite, ReleaseFile, names_of
 from hushtable.cli.showing import MOST_SHOWN, FormatOption, Output
@@ -33,7 +34,12 @@ def query(
         str | None, typer.Option(metavar="SQL", help="Sum over the cells that meet this condition.")
     ] = None,
     by: Annotated[
-        list[str] | None, typer.Option(metavar="NAMES", help="One estimate for each value of home,work.")
+        list[str] | None,
+        typer.Option(
+            metavar="NAMES",
+            help="One estimate for each value of home,work.",
+            autocompletion=attribute_names,
+        ),
     ] = None,
     top: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="The N largest estimates, with --by.")

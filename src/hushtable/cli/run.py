@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hushtable.cli.codes import REFUSED
+from hushtable.cli.completing import recipe_names
 
 if TYPE_CHECKING:
     from hushtable.publishing.running import RunItem, RunPlan
@@ -25,7 +26,10 @@ def run(
     ctx: typer.Context,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A file of recipes, such as releases.toml.")],
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME]...", help="Which releases; all if left out.")
+        list[str] | None,
+        typer.Argument(
+            metavar="[NAME]...", help="Which releases; all if left out.", autocompletion=recipe_names
+        ),
     ] = None,
     parameters: Annotated[
         list[str] | None,
