@@ -32,7 +32,8 @@ MODULES = sorted(
     if path.stem != "__main__"
 )
 
-OPENING = re.compile(r"^(?P<indent> *)(?P<marks>`{3,}|~{3,}) *(?P<language>[\w+-]*)[^`]*$")
+OPENING = re.compile(r"^(?P<indent> *)(?P<marks>`{3,}|~{3,}) *(?P<language>[\w+-]*)(?P<rest>[^`]*)$")
+TITLE = re.compile(r'title="([\w.]+)"')
 PYTHON = {"python", "py", "python3", "pycon"}
 
 
@@ -43,6 +44,7 @@ class Fence:
     language: str
     line: int
     code: str
+    title: str | None  # of a file that the reader is to write
 
 
 def fences(page: str) -> Iterator[Fence]:
@@ -59,7 +61,9 @@ def fences(page: str) -> Iterator[Fence]:
         else:
             raise SyntaxError(f"the fence of line {number} is never closed")
         code = textwrap.dedent("\n".join(body)) + "\n"
-        yield Fence(language=opening["language"].lower(), line=number, code=code)
+        titled = TITLE.search(opening["rest"])
+        title = None if titled is None else titled[1]
+        yield Fence(language=opening["language"].lower(), line=number, code=code, title=title)
 
 
 def check_examples(test: doctest.DocTest) -> None:
@@ -79,6 +83,8 @@ def run_page(path: Path) -> None:
     try:
         for fence in fences(path.read_text(encoding="utf-8")):
             if fence.language not in PYTHON:
+                if fence.title is not None:
+                    Path(fence.title).write_text(fence.code, encoding="utf-8")
                 continue
             if re.search(r"^ *>>> ", fence.code, flags=re.MULTILINE):
                 test = doctest.DocTestParser().get_doctest(fence.code, {}, path.name, str(path), fence.line)
