@@ -1460,6 +1460,7 @@ def test_ctrl_c_ends_a_count_and_leaves_nothing(source: str, wait: float, data: 
     with subprocess.Popen(
         [sys.executable, "-c", INTERRUPTED, *paths],
         env={**os.environ, "TMPDIR": str(spills)},
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # of a background job it is ignored
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
