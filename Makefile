@@ -17,8 +17,13 @@ STAMP_SPARK := $(call stamp,$(VENV_SPARK),constraints-spark.txt,$(EXTRAS_SPARK))
 BIN := $(VENV)/bin
 BIN_SPARK := $(VENV_SPARK)/bin
 
-# All tests take one process a core; a few that are selected start sooner without.
-PROCESSES := $(if $(ARGS),,-n auto)
+# What Python compiled is kept, whatever the caller's own setting is: hundreds of processes that tests start would
+# compile the same modules again.
+unexport PYTHONDONTWRITEBYTECODE
+
+# All tests take one process a core; a few that are selected start sooner without. A core takes whole files while
+# it can, so that what the tests of a file share is made once.
+PROCESSES := $(if $(ARGS),,-n auto --dist worksteal)
 
 # They have a folder of their own, so that the others need not be imported to find them. Two processes: while one
 # waits for Java, the other works; each has a session for its files.
@@ -90,6 +95,9 @@ if $(if $(ARGS),false,$(have_java)); then $(MAKE) --no-print-directory $(1); els
 	} >&2; [ '$(SPARK)' != required ]; fi
 endef
 
+# What `make test SPARK=required` needs beyond its own environment.
+REQUIRED := $(if $(filter required,$(SPARK)),java $(STAMP_SPARK))
+
 # The seed is printed first, so that a red run can be repeated.
 define fresh_seed
 seed=$${HUSHTABLE_TEST_SEED:-$$($(PYTHON) -c 'import secrets; print(secrets.randbelow(2**32))')}; \
@@ -100,7 +108,7 @@ endef
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo demo-laws test test-spark test-long test-spark-long java audit bench bench-spark paper lint format constraints clean
+.PHONY: help demo demo-laws test test-core test-spark-too test-spark test-long test-spark-long java audit bench bench-spark paper lint format constraints clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -111,8 +119,13 @@ demo: $(STAMP) ## publish a million invented commuters, and ask the file three q
 demo-laws: $(STAMP) ## show the exact laws against the requested ones
 	@$(BIN)/python demo/laws.py
 
-test: $(if $(filter required,$(SPARK)),java $(STAMP_SPARK)) lint ## lint, types, rooms and all tests but the long ones (ARGS='-k name' selects)
+test: $(REQUIRED) lint test-core test-spark-too ## lint, types, rooms and all tests but the long ones (ARGS='-k name' selects)
+
+# Three jobs that need nothing of each other: `make -j 2 test` lets one work while another waits.
+test-core: $(STAMP)
 	@unset HUSHTABLE_TEST_SEED; $(BIN)/python -m pytest -q $(PROCESSES) $(ARGS)
+
+test-spark-too: $(REQUIRED)
 	+@$(call spark_too,test-spark)
 
 test-spark: java $(STAMP_SPARK) ## the tests of Spark alone; needs Java

@@ -27,6 +27,7 @@ from hushtable.domain.measure import Measure
 from hushtable.methods.settings import Method
 from hushtable.release.terms import Terms
 from tests.answers.drawn import draw, drawn
+from tests.harness.cases import chosen, few
 from tests.harness.statistics import ALARM, replay, tries
 from tests.release.examples import Rows, random_releases, terms, write
 
@@ -442,7 +443,9 @@ def limits(releases: int) -> tuple[int, int]:
     return least, next(k for k in range(int(releases * 0.55), releases) if far(k, 0.55))
 
 
-@pytest.mark.parametrize("method", [ht.Priority(size=800), ht.Filter(cutoff=6), ht.Everything()])
+@pytest.mark.parametrize(
+    "method", chosen([ht.Priority(size=800), ht.Filter(cutoff=6), ht.Everything()], [0, 1])
+)
 def test_intervals_hold_as_often_as_they_say(method: Method) -> None:
     half = Fraction(1, 2)
     least, most = limits(400)
@@ -479,9 +482,8 @@ def misses(
     return missed / draws / len(starts)
 
 
-@pytest.mark.parametrize("cells", [1, 2, 5, 20])
-@pytest.mark.parametrize(
-    "method",
+SMALL_SETS = product(
+    [False, True],
     [
         ht.Filter(cutoff=3, two_sided=False),
         ht.Filter(cutoff=10, two_sided=False),
@@ -491,8 +493,11 @@ def misses(
         ht.FilterThreshold(cutoff=4, threshold=10),
         ht.Filter(cutoff=8),
     ],
+    [1, 2, 5, 20],
 )
-@pytest.mark.parametrize("occupied", [False, True])
+
+
+@pytest.mark.parametrize(("occupied", "method", "cells"), few(SMALL_SETS, every=3))
 def test_small_sets_hold_too(method: Method, cells: int, occupied: bool) -> None:
     counts = np.where(np.arange(1000) % 5 == 0, np.arange(1000) % 23, 0) * occupied
 

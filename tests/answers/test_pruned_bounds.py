@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from hushtable.methods.settings import Filter
 from hushtable.structures.pruned import PrunedSpace, Tree
 from hushtable.summaries.summarize import draw_summary
 from tests.answers.drawn import Draw
+from tests.harness.cases import few
 from tests.harness.statistics import replay, runs
 from tests.release.examples import tree_terms
 
@@ -60,6 +62,7 @@ def empty() -> Counts:
     return np.zeros((TOWNS, JOBS), dtype=np.int64)
 
 
+STRUCTURES = [Tree(), Tree(branching=4), Tree(order="morton")]
 TABLES = [skewed, one_job, one_town, small, empty]
 
 
@@ -98,8 +101,7 @@ def missed(
     return found
 
 
-@pytest.mark.parametrize("structure", [Tree(), Tree(branching=4), Tree(order="morton")], ids=repr)
-@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.parametrize(("structure", "table"), few(product(STRUCTURES, TABLES), every=2))
 def test_bounds_hold_for_groups_across_the_tree(structure: Tree, table: Callable[[], Counts]) -> None:
     found = [
         missed(structure, table(), Fraction(epsilon), number)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import product
 from math import sqrt
 
 import numpy as np
@@ -24,6 +25,7 @@ from hushtable.structures.pruned import PrunedSpace, Tree
 from hushtable.summaries.summarize import draw_summary
 from tests.answers.drawn import Draw
 from tests.answers.test_trees import most
+from tests.harness.cases import chosen
 from tests.harness.statistics import draws, replay
 from tests.release.examples import tree_terms
 
@@ -130,8 +132,10 @@ def released(
 LEVELS = {6: {16: 20, 4: 10, 2: 5}, 9: {16: 32, 4: 16, 2: 8}, 16: {16: 60, 4: 30, 2: 15}}  # bits of the line
 
 
-@pytest.mark.parametrize("branching", [2, 4, 16])
-@pytest.mark.parametrize("levels", [6, 9, pytest.param(16, marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    ("levels", "branching"),
+    chosen(product([6, 9, 16], [2, 4, 16]), [1, 3, 5]),  # 6 of 4, 9 of 2, 9 of 16
+)
 def test_a_heavy_cell(levels: int, branching: int) -> None:
     cells = 1 << LEVELS[levels][branching]
     heavy = cells // 3
@@ -139,7 +143,7 @@ def test_a_heavy_cell(levels: int, branching: int) -> None:
     people = np.concatenate([random.integers(0, cells, 2000), np.full(1000, heavy)])[:, np.newaxis]
     one, some = {"x0": (heavy, heavy + 1)}, {"x0": (heavy - 7, heavy + 9)}
     alone, near, at = released(
-        Tree(branching=branching), [cells], people, [one, some], releases=draws(100), cell=one
+        Tree(branching=branching), [cells], people, [one, some], releases=draws(60), cell=one
     )
 
     assert alone.truth >= 1000
@@ -152,13 +156,15 @@ def test_a_heavy_cell(levels: int, branching: int) -> None:
 # Sums over everything, from next to nothing to many people; some of these tables leave the root alone.
 
 
-@pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(1)])
-@pytest.mark.parametrize("people", [3, 300, 10_000, pytest.param(100_000, marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    ("people", "epsilon"),
+    chosen(product([3, 300, 10_000, 100_000], [Fraction(1, 10), Fraction(1)]), [1, 2, 5]),
+)
 def test_totals(people: int, epsilon: Fraction) -> None:
     cells = 1 << 20
     places = np.random.default_rng(3).integers(0, cells, people)[:, np.newaxis]
     halves: list[Box] = [{"x0": (0, cells)}, {"x0": (0, cells // 2)}]
-    total, half = released(Tree(), [cells], places, halves, epsilon=epsilon, releases=draws(100))
+    total, half = released(Tree(), [cells], places, halves, epsilon=epsilon, releases=draws(60))
 
     # The root has four times the noise of other nodes; where it is nearly alone, answers have its noise.
     total.holds(bias=4 * 1.5, width=8)
@@ -177,12 +183,13 @@ def test_a_tree_of_one_node() -> None:
 
 
 @pytest.mark.parametrize(
-    "shape", [(3,) * 12, (5,) * 8, (65,) * 3], ids=lambda shape: f"{shape[0]}^{len(shape)}"
+    ("side", "dimensions"), chosen([(3, 12), (5, 8), (65, 3)], [1, 2]), ids=lambda each: str(each)
 )
-def test_boxes_of_any_size(shape: tuple[int, ...]) -> None:
+def test_boxes_of_any_size(side: int, dimensions: int) -> None:
+    shape = (side,) * dimensions
     random = np.random.default_rng(4)
     people = np.stack([random.integers(0, size, 20_000) for size in shape], axis=1)
     half = 1 << ((shape[0] - 1).bit_length() - 1)
     boxes: list[Box] = [{"x0": (0, shape[0])}, {"x0": (0, half)}, {"x1": (0, half)}, {"x2": (0, half)}]
-    for asked in released(Tree(order="morton"), shape, people, boxes, size=2000, releases=draws(60)):
+    for asked in released(Tree(order="morton"), shape, people, boxes, size=2000, releases=draws(40)):
         asked.holds(bias=3.0, width=7)

@@ -81,6 +81,26 @@ def test_sorted_keys_know_their_places(case: tuple[KeySpace, list[tuple[int, ...
     assert [chosen[place] for place in order] == sorted(chosen)
 
 
+@pytest.mark.parametrize("few_ties", [0, 1])  # sort all again, or the tied rows alone
+@given(
+    words=st.lists(st.tuples(st.sampled_from([0, 2**63, 2**64 - 4]), st.integers(0, 3), st.integers(0, 3))),
+)
+def test_words_of_64_bits_are_sorted_by_their_last_bits_too(
+    words: list[tuple[int, int, int]], few_ties: int
+) -> None:
+    chosen = [(high + low, later) for high, low, later in words]
+    given_keys = np.array([[c[0] for c in chosen], [c[1] for c in chosen]], dtype=np.uint64)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("hushtable.domain.keys._FEW_RUNS", -1)
+        patched.setattr("hushtable.domain.keys._FEW_TIES", few_ties)
+        one, two = given_keys[:1], given_keys
+
+        assert tuples(sorted_with_places(one)[0]) == sorted((c[0],) for c in chosen)
+        assert [chosen[place][0] for place in sorting_order(one)] == sorted(c[0] for c in chosen)
+        assert tuples(sorted_with_places(two)[0]) == sorted(chosen)
+        assert tuples(sorted_keys(two)) == sorted(chosen)
+
+
 @given(cells(), st.data())
 def test_search_and_merge_are_those_of_sets(
     case: tuple[KeySpace, list[tuple[int, ...]]], data: st.DataObject

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import pytest
 import hushtable as ht
 from hushtable.domain.attributes import Attribute, Bins, Categories, Edges, Integers, Times
 from tests.engines.reference import counts_of
+from tests.harness.cases import few
 
 CITIES = ht.Domain(attributes=(Attribute(name="city", values=Categories(values=("a", "A", "b"))),))
 NUMBERS = ht.Domain(attributes=(Attribute(name="x", values=Integers(low=0, high=9)),))
@@ -188,8 +190,9 @@ _CONVERTED: dict[str, pa.Array] = {
 }
 
 
-@pytest.mark.parametrize("odd", _CONVERTED)
-@pytest.mark.parametrize("form", ["table", "stream", "arrow", "parquet"])
+@pytest.mark.parametrize(
+    ("odd", "form"), few(product(_CONVERTED, ["table", "stream", "arrow", "parquet"]), every=3)
+)
 def test_no_value_of_a_type_that_is_converted_stops_a_count(odd: str, form: str, tmp_path: Path) -> None:
     table = pa.table({"x": [1, 2], "odd": _CONVERTED[odd]})
 
@@ -259,9 +262,10 @@ _TWO_TYPES: dict[str, tuple[pa.Array, pa.Array]] = {
 }
 
 
-@pytest.mark.parametrize("kinds", _TWO_TYPES)
-@pytest.mark.parametrize("turned", [False, True])
-@pytest.mark.parametrize("where", [None, "odd IS NOT NULL"])
+@pytest.mark.parametrize(
+    ("kinds", "turned", "where"),
+    few(product(_TWO_TYPES, [False, True], ["odd IS NOT NULL", None]), every=3),
+)
 def test_no_value_stops_files_of_two_types_of_arrow(
     kinds: str, turned: bool, where: str | None, tmp_path: Path
 ) -> None:
@@ -328,7 +332,7 @@ def test_statistics_of_a_file_decide_about_no_row(
         assert sum(counts_of(ht.count(path, domain=domain)).values()) == counted
 
 
-@pytest.mark.parametrize("kind", [pa.float32(), pa.float64()], ids=str)
+@pytest.mark.parametrize("kind", few([pa.float32(), pa.float64()], every=2), ids=str)
 @pytest.mark.parametrize(
     ("where", "kept"), [("n > 4", 20), ("isnan(n)", 20), ("NOT n <= 4", 20), ("n <> 2", 20), ("n = 2", 0)]
 )

@@ -20,6 +20,8 @@ import pytest
 
 import hushtable as ht
 from hushtable.engines.sliced.spills import spill_folder
+from tests.harness.cases import chosen
+from tests.harness.statistics import LONG
 
 
 @pytest.fixture(autouse=True)
@@ -152,9 +154,9 @@ def many_rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.mark.parametrize("kind", ["rows", "unit"])
+@pytest.mark.parametrize("kind", chosen(["rows", "unit"], [1]))
 def test_nothing_remains_of_a_process_that_was_killed(kind: str, many_rows: Path, tmp_path: Path) -> None:
-    for wait in (0.4, 1.0, None):
+    for wait in (0.4, 1.0, None) if LONG else (1.0, None):
         process = subprocess.Popen(
             [sys.executable, "-c", KILLED, str(many_rows), kind],
             stdin=subprocess.PIPE,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from hushtable.laws.geometric import Geometric
 from hushtable.laws.integers import TwoSidedGeometric
 from hushtable.laws.integers import one_sided_geometric as one_sided_law
 from hushtable.noise import accepted_noise, one_sided_geometric, two_sided_geometric
+from tests.harness.cases import few
 from tests.harness.statistics import (
     ALARM,
     FloatLaw,
@@ -90,9 +92,15 @@ def signed_law(rule: Acceptance | Band, rate: Fraction) -> FloatLaw:
 
 
 @pytest.mark.parametrize(
-    "rate", [Fraction(1, 10**6), Fraction(1, 10**4), Fraction(1, 210), Fraction(1, 10), Fraction(1)]
+    ("index", "rate"),
+    few(
+        product(
+            range(10),
+            [Fraction(1, 10**6), Fraction(1, 10**4), Fraction(1, 210), Fraction(1, 10), Fraction(1)],
+        ),
+        every=2,
+    ),
 )
-@pytest.mark.parametrize("index", range(10))
 def test_accepted_noise_follows_its_law(rate: Fraction, index: int) -> None:
     rule = rules_at(rate)[index]
     sample = accepted_noise(rule, Geometric(rate), replay(303), count=draws(20_000))

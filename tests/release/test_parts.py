@@ -28,6 +28,7 @@ from hushtable.structures.haar import Haar
 from hushtable.structures.product_dyadic import ProductDyadic
 from hushtable.structures.sketch import CountSketch
 from hushtable.structures.structure import Structure as Hierarchy
+from tests.harness.cases import few
 from tests.release.examples import (
     CUBES,
     PRUNED,
@@ -64,7 +65,7 @@ def releases() -> list[tuple[Terms, Rows]]:
 
 
 @pytest.mark.parametrize("release", releases(), ids=lambda release: repr(release[0].structure))
-@pytest.mark.parametrize("size", [1, 3])
+@pytest.mark.parametrize("size", few([3, 1], every=2))
 def test_a_folder_is_the_same_release_as_a_file(
     release: tuple[Terms, Rows], size: int, tmp_path: Path
 ) -> None:

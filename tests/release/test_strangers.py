@@ -20,10 +20,8 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
 import hushtable as ht
-from hushtable.cli.main import app
 from hushtable.domain.measure import Measure, Unit
 from hushtable.errors import printable
 from hushtable.laws.rationals import as_fraction
@@ -34,6 +32,7 @@ from hushtable.structures.dyadic import Dyadic
 from hushtable.structures.marginals import Marginals
 from hushtable.structures.pruned import Tree
 from hushtable.structures.sketch import CountSketch
+from tests.cli.commands import run
 from tests.harness.statistics import tries
 from tests.release.examples import (
     PLAN,
@@ -219,7 +218,7 @@ def test_odd_text_comes_out_escaped(text: str, tmp_path: Path, made: Any) -> Non
     said["domain"]["attribute"][1]["column"] = odd
     path = rewritten(tmp_path / "x.parquet", table, {"hushtable": json.dumps(said)})
     release = ht.open(path)
-    shown = CliRunner().invoke(app, ["show", str(path)], env={"COLUMNS": "500"})
+    shown = run("show", path, width=500)
 
     assert shown.exit_code == 0
     texts = [*every_text(release), *shown.stdout.split("\n")]
@@ -237,8 +236,7 @@ def test_categories_are_kept_to_the_letter_and_shown_escaped(text: str, tmp_path
     made = terms(domain, method=ht.Everything(), rule=None, cutoff=None, threshold=None)
     write(tmp_path / "x.parquet", made, rows(made, np.array([[0], [1]]), np.array([30, 40])))
     release = ht.open(tmp_path / "x.parquet")
-    path = str(tmp_path / "x.parquet")
-    said = [CliRunner().invoke(app, [word, path, *more], env={"COLUMNS": "300"}) for word, *more in COMMANDS]
+    said = [run(word, tmp_path / "x.parquet", *more, width=300) for word, *more in COMMANDS]
 
     assert release.to_arrow()["home"].to_pylist() == values
     assert release.domain == domain
@@ -298,8 +296,7 @@ def test_weights_that_no_count_has(weight: float, tmp_path: Path, made: Any) -> 
 
         with pytest.raises(ht.BadRelease, match="not finite"):
             release.to_arrow()
-        out = str(tmp_path / "x.json")
-        result = CliRunner().invoke(app, ["export", str(tmp_path / "x.parquet"), "--output", out])
+        result = run("export", tmp_path / "x.parquet", "--output", tmp_path / "x.json")
         assert (result.exit_code, "not finite" in result.output) == (3, True)
 
 

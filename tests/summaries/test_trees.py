@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ from hushtable.summaries.summary import Summary
 from hushtable.table import lifting
 from hushtable.table.lifting import lifted
 from hushtable.table.slices import SlicesHere
+from tests.harness.cases import chosen, few
 from tests.harness.nodes import nodes_over
 from tests.harness.statistics import ALARM, fits, follows, replay, runs, tries
 from tests.structures.naive import Cell, naive_values
@@ -95,8 +97,10 @@ def test_every_node_shows_its_law(
         assert fits(shown[place], cell_law(value + 12, rule, RATE)) < ALARM
 
 
-@pytest.mark.parametrize("method", [ht.Priority(size=5), ht.FilterPriority(cutoff=3, size=4)], ids=repr)
-@pytest.mark.parametrize("world", WORLDS, ids=lambda world: type(world[0]).__name__)
+@pytest.mark.parametrize(
+    ("world", "method"),
+    few(product(WORLDS, [ht.Priority(size=5), ht.FilterPriority(cutoff=3, size=4)]), every=3),
+)
 def test_the_threshold_of_a_priority_sample_has_its_law(
     world: tuple[Lifted, tuple[int, ...], dict[Cell, int]], method: ht.Priority | ht.FilterPriority
 ) -> None:
@@ -111,7 +115,7 @@ def test_the_threshold_of_a_priority_sample_has_its_law(
     assert fits_curve(sample, threshold_cdf(values, total, method.size, plain, RATE * 3)) < ALARM
 
 
-@pytest.mark.parametrize("slices", [1, 18])
+@pytest.mark.parametrize("slices", chosen([1, 18], [1]))
 def test_many_slices_have_the_law_of_one(slices: int, monkeypatch: pytest.MonkeyPatch) -> None:
     # Beyond 16 slices, how many empty nodes each accepts is drawn in another way.
     monkeypatch.setattr(lifting, "_SLICE", 1 << 18 if slices == 1 else 1)

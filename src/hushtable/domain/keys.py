@@ -24,6 +24,7 @@ from hushtable.laws.rationals import as_count
 Keys: TypeAlias = NDArray[np.uint64]
 _Places: TypeAlias = NDArray[np.intp]
 _FEW_RUNS = 100
+_FEW_TIES = 1 / 8
 _CHUNK = 1 << 16
 
 
@@ -104,33 +105,50 @@ def sorted_with_places(keys: Keys) -> tuple[Keys, NDArray[np.intp]]:
 def _first_sorted(keys: Keys) -> tuple[NDArray[np.uint64], NDArray[np.intp]]:
     """Return the first words in ascending order, and the places of the keys in ascending order."""
     first, order = _sorted_word(keys[0])
-    if len(keys) == 1:
-        return first, order
-    # Later words matter only where the first one repeats.
-    tied = np.zeros(first.size + 1, dtype=np.bool_)
-    np.equal(first[1:], first[:-1], out=tied[1:-1])
-    rows = np.flatnonzero(tied[1:] | tied[:-1])
-    if rows.size:
-        places = order[rows]
-        order[rows] = places[np.lexsort(keys[::-1].take(places, axis=1))]
+    if len(keys) > 1:  # later words matter only where the first one repeats
+        _settle(order, _tied(first), keys)
     return first, order
 
 
 def _sorted_word(word: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.intp]]:
     """Return one word's values in ascending order, and the places that they had."""
-    place_bits = max(1, (word.size - 1).bit_length())
-    runs = np.count_nonzero(word[1:] < word[:-1])
-    if runs <= _FEW_RUNS or int(word.max(initial=0)).bit_length() + place_bits > 64:
-        # A stable sort merges runs that are in order already.
-        order = np.argsort(word, kind="stable" if runs <= _FEW_RUNS else None)
+    if np.count_nonzero(word[1:] < word[:-1]) <= _FEW_RUNS:
+        order = np.argsort(word, kind="stable")  # which merges runs that are in order already
         return word.take(order), order
-    # Value and place fit one word together: sorting those takes half the time of sorting places by value, and
-    # no value is looked up in memory afterwards.
-    pairs = word << np.uint64(place_bits) | np.arange(word.size, dtype=np.uint64)
+    # The leading bits of a value and its place fit one word together: sorting those takes a fraction of the
+    # time of sorting places by value.
+    place_bits = (word.size - 1).bit_length()
+    cut = np.uint64(max(0, int(word.max(initial=0)).bit_length() + place_bits - 64))
+    pairs = word >> cut
+    pairs <<= np.uint64(place_bits)
+    pairs |= np.arange(word.size, dtype=np.uint64)
     pairs.sort()
-    values = pairs >> np.uint64(place_bits)
+    leading = pairs >> np.uint64(place_bits)
     pairs &= np.uint64((1 << place_bits) - 1)
-    return values, pairs.view(np.int64)
+    order = pairs.view(np.int64)
+    if not cut:
+        return leading, order
+    # Bits that were cut off matter only where the leading ones repeat: hardly ever, or nearly everywhere.
+    rows = _tied(leading)
+    if rows.size > _FEW_TIES * word.size:
+        order = np.argsort(word)
+    else:
+        _settle(order, rows, word[np.newaxis])
+    return word.take(order), order
+
+
+def _tied(ascending: NDArray[np.uint64]) -> _Places:
+    """Return the rows that share their value with a neighbour."""
+    tied = np.zeros(ascending.size + 1, dtype=np.bool_)
+    np.equal(ascending[1:], ascending[:-1], out=tied[1:-1])
+    return np.flatnonzero(tied[1:] | tied[:-1])
+
+
+def _settle(order: _Places, rows: _Places, keys: Keys) -> None:
+    """Sort those `rows` of `order` by all words of their keys; all else is settled already."""
+    if rows.size:
+        places = order[rows]
+        order[rows] = places[np.lexsort(keys[::-1].take(places, axis=1))]
 
 
 def sorted_keys(keys: Keys) -> Keys:
@@ -170,14 +188,15 @@ def repeats(keys: Keys) -> NDArray[np.bool_]:
 
 def ascending(keys: Keys) -> bool:
     """Return whether the keys are in strictly ascending order."""
-    if len(keys) == 1:
-        return bool(np.all(keys[0, 1:] > keys[0, :-1]))
-    tied: NDArray[np.bool_] | bool = True
-    for word in keys:
-        if np.any((word[1:] < word[:-1]) & tied):
+    before, after = keys[:, :-1], keys[:, 1:]
+    for word in range(len(keys)):
+        if np.any(after[word] < before[word]):
             return False
-        tied = (word[1:] == word[:-1]) & tied
-    return not np.any(tied)
+        tied = np.flatnonzero(after[word] == before[word])
+        if not tied.size:  # mostly so at the first word
+            return True
+        before, after = before.take(tied, axis=1), after.take(tied, axis=1)
+    return False
 
 
 def contains(keys: Keys, sought: Keys) -> NDArray[np.bool_]:

@@ -21,6 +21,7 @@ from tests.answers.drawn import drawn
 from tests.answers.enumerated import all_codes, cells_where
 from tests.answers.sketched.sketching import Sketched, quickly, sketched, space
 from tests.answers.test_trees import domain_of
+from tests.harness.cases import few
 from tests.harness.statistics import replay, runs
 
 DOMAIN = domain_of(5, 4, 3)
@@ -274,12 +275,16 @@ def table(shape: str, random: np.random.Generator) -> NDArray[np.int64]:
     return counts.reshape(400, 10)
 
 
-@pytest.mark.parametrize(("depth", "combine"), [(1, "mean"), (3, "mean"), (3, "median"), (5, "median")])
-@pytest.mark.parametrize(
-    ("width", "rate"), [(100, Fraction(1)), (1000, Fraction(1, 100))], ids=["collisions", "noise"]
+SKETCHES = product(
+    ["uniform", "zipf", "clustered"],
+    [(100, Fraction(1)), (1000, Fraction(1, 100))],  # collisions; noise
+    [(1, "mean"), (3, "mean"), (3, "median"), (5, "median")],
 )
-@pytest.mark.parametrize("shape", ["uniform", "zipf", "clustered"])
-def test_intervals_hold(shape: str, width: int, rate: Fraction, depth: int, combine: Combine) -> None:
+
+
+@pytest.mark.parametrize(("shape", "noise", "estimate"), few(SKETCHES, every=3))
+def test_intervals_hold(shape: str, noise: tuple[int, Fraction], estimate: tuple[int, Combine]) -> None:
+    (width, rate), (depth, combine) = noise, estimate
     random = np.random.default_rng([len(shape), width, depth, len(combine)])
     domain, releases = domain_of(400, 10), runs(8)
     held: dict[tuple[int, float], list[float]] = {}

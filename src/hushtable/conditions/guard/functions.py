@@ -149,15 +149,19 @@ _WIDE = re.compile(r"[0-9]{4}|\*|\{[^}]*\{")  # a width of four digits, or one t
 def functions_of(connection: DuckDBPyConnection, policy: Policy) -> Listed:
     """Return kind and stability of DuckDB's functions; raise `BadQuery` if one may be hidden by another."""
     listed = connection.execute(
-        "SELECT function_name, function_type, internal, stability FROM system.main.duckdb_functions()"
+        "SELECT DISTINCT function_name, function_type, internal, stability "
+        "FROM system.main.duckdb_functions()"
     ).fetchall()
     functions: dict[str, set[tuple[str, str]]] = {}
+    own = []
     for name, kind, internal, stability in listed:
         if internal:
             functions.setdefault(in_lower_case(name), set()).add((kind, stability or ""))
-    for name, _, internal, _ in listed:
+        else:
+            own.append(name)
+    for name in sorted(own):
         # Also where the name is not written: `s.x`, `l[1]` and built-in macros look functions up by name.
-        if not internal and in_lower_case(name) in functions:
+        if in_lower_case(name) in functions:
             hint = "Drop or rename it in the database, or work on a copy of the table without it."
             raise BadQuery(
                 f"{policy.name} cannot be checked: the database defines its own {quoted(name)}, "
