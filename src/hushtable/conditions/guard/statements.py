@@ -60,6 +60,7 @@ class SelectItem:
     name: str = ""  # given by AS, or that of a column; an expression may have none
     replaced: tuple[str, ...] = ()  # columns that a star computes anew
     renamed: tuple[tuple[str, str], ...] = ()  # columns that a star calls otherwise: from what, to what
+    before: str = ""  # what stands before a star: the table, or a struct whose fields it takes apart
 
     @property
     def reads(self) -> Names:
@@ -312,6 +313,7 @@ def _item(column: ParseTree, listed: Listed, policy: Policy) -> SelectItem:
         expressions=tuple(read_expression(each["value"], listed, policy) for each in column["replace_list"]),
         replaced=tuple(each["key"] for each in column["replace_list"]),
         renamed=tuple((each["key"]["column"], each["value"]) for each in column["rename_list"]),
+        before=column["relation_name"],
     )
 
 
