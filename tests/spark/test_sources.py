@@ -189,7 +189,7 @@ def test_marks_are_seen_through_hadoop_too(
 
 
 def test_versions_are_refused_whoever_names_their_files(spark: SparkSession, folder: Path) -> None:
-    """A table `USING parquet` over the folder of a Delta table, or a DataFrame that reads it as plain files."""
+    """A table `USING parquet` over the folder of a Delta table, or a DataFrame that reads plain files."""
     spark.sql(f"CREATE TABLE versions USING parquet LOCATION '{folder}/delta'")
     try:
         plain = spark.read.parquet(f"{folder}/lakes/iceberg/data")
