@@ -28,6 +28,7 @@ from hushtable.conditions.guard.expressions import (
     refuse,
 )
 from hushtable.conditions.guard.functions import SQL_IN_TEXT, Listed
+from hushtable.conditions.guard.growing import check_growth
 from hushtable.conditions.guard.locked import awaited
 from hushtable.conditions.guard.policies import FILTER, PREPARED, QUERY, Policy
 from hushtable.conditions.guard.texts import check_text, in_one_line, quoted, replaced
@@ -291,6 +292,7 @@ def _local(
         read = [item.reads for item in items] + ([] if where is None else [where.columns])
         for path in dict.fromkeys(path for each in read for path in sorted(each)):
             _check_column(path, connection, policy)
+        _check_growth(items, where, policy)
     return LocalQuery(
         table=table["table_name"],
         words=frozenset({table["alias"] or table["table_name"], table["table_name"]}),
@@ -299,6 +301,17 @@ def _local(
         renames_by_place=bool(table["column_name_alias"]),
         source=node,
     )
+
+
+def _check_growth(items: Sequence[SelectItem], where: Expression | None, policy: Policy) -> None:
+    """Raise where values may get too long, by themselves or by the names that the query gives them."""
+    given: dict[str, int] = {}
+    for item in items:
+        names = item.replaced if item.is_star else (item.name,)
+        grown = [check_growth(each, given, policy) for each in item.expressions]
+        given |= {in_lower_case(name): most for name, most in zip(names, grown, strict=True)}
+    if where is not None:
+        check_growth(where, given, policy)
 
 
 def _item(column: ParseTree, listed: Listed, policy: Policy) -> SelectItem:
