@@ -156,7 +156,7 @@ def _guesses(case: Case) -> Sequence[Any]:
 def epsilon_of(case: Case) -> int:
     """So that all noise has a whole rate: what one person changes."""
     table = table_of((0,) * prod(case.shape), case.shape)
-    if case.structure.several:
+    if isinstance(case.structure, ht.Marginals | ht.Tables):
         return _cube(case.structure, case.shape).per_cell * case.far
     with _fixed_keys(case):
         nodes, _ = draws.nodes_of(case.structure, table, case.method, Branching(case.most))
@@ -166,20 +166,18 @@ def epsilon_of(case: Case) -> int:
 
 
 @cache
-def _cube(structure: Structure, shape: tuple[int, ...]) -> TableSpace:
+def _cube(structure: ht.Marginals | ht.Tables, shape: tuple[int, ...]) -> TableSpace:
     attributes = tuple(
         Attribute(name=name, values=Integers(low=0, high=size - 1))
         for name, size in zip("abcd", shape, strict=False)
     )
-    cube = structure.over(ht.Domain(attributes=attributes))
-    assert isinstance(cube, TableSpace)
-    return cube
+    return structure.over(ht.Domain(attributes=attributes))
 
 
 def law_under(case: Case, counts: Counts, guess: Any) -> tuple[Law, int]:
     """Return the law of what is published of a table."""
     table, epsilon, run = table_of(counts, case.shape), epsilon_of(case), _by_summarize
-    if case.structure.several:
+    if isinstance(case.structure, ht.Marginals | ht.Tables):
         run = _by_marginals
     with ExitStack() as stack:
         stack.enter_context(_fixed_keys(case))
@@ -200,6 +198,7 @@ def _by_summarize(case: Case, table: ht.SparseTable, epsilon: int, source: Branc
 
 def _by_marginals(case: Case, table: ht.SparseTable, epsilon: int, source: Branching) -> Hashable:
     """By what `ht.publish` draws several tables with: `summarize` has no names of attributes."""
+    assert isinstance(case.structure, ht.Marginals | ht.Tables)
     cube = _cube(case.structure, case.shape)
     methods = [case.method] * len(cube.marginals)
     drawn = draw_marginals(

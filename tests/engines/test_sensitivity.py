@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import sqlite3
 from pathlib import Path
 from typing import Any
@@ -71,6 +72,18 @@ def test_a_file_given_twice_is_refused(tmp_path: Path) -> None:
     for data in ([path, path], [path, str(tmp_path / "rows.*")], str(tmp_path / "*.parquet")):
         with pytest.raises(ht.BadData, match="twice"):
             ht.count(data, domain=NUMBERS)
+
+
+def test_a_file_and_its_packed_copy_are_one(tmp_path: Path) -> None:
+    """`gzip -k` leaves both."""
+    (tmp_path / "rows.csv").write_text("x\n1\n")
+    (tmp_path / "rows.csv.gz").write_bytes(gzip.compress(b"x\n1\n"))
+    (tmp_path / "other.csv.gz").write_bytes(gzip.compress(b"x\n1\n"))
+
+    with pytest.raises(ht.BadData, match=r"'.*/rows.csv.gz' is given twice"):
+        ht.count(tmp_path, domain=NUMBERS)
+    (tmp_path / "rows.csv").unlink()
+    assert counts_of(ht.count(tmp_path, domain=NUMBERS)) == {(1,): 2}
 
 
 @pytest.mark.parametrize("place", ["file:", "s3:", "md:"])
