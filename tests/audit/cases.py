@@ -29,7 +29,6 @@ from hushtable.errors import BadChoice
 from hushtable.laws.acceptance import Acceptance
 from hushtable.methods.settings import Method
 from hushtable.structures.cells import Cells
-from hushtable.structures.marginals import cube_space
 from hushtable.structures.structure import Structure
 from hushtable.structures.table_space import TableSpace
 from hushtable.summaries import draws, rooted
@@ -87,6 +86,8 @@ class Case:
             own = f"sketch {self.structure.depth}x{self.structure.width}"
         if isinstance(self.structure, ht.Marginals):
             own = f"{len(self.structure.sets)} marginals"
+        if isinstance(self.structure, ht.Tables):
+            own = f"{len(self.structure.tables)} tables"
         return f"{own}, {'x'.join(map(str, self.shape))} cells"
 
     def tables(self) -> list[Counts]:
@@ -155,7 +156,7 @@ def _guesses(case: Case) -> Sequence[Any]:
 def epsilon_of(case: Case) -> int:
     """So that all noise has a whole rate: what one person changes."""
     table = table_of((0,) * prod(case.shape), case.shape)
-    if isinstance(case.structure, ht.Marginals):
+    if isinstance(case.structure, ht.Marginals | ht.Tables):
         return _cube(case.structure, case.shape).per_cell * case.far
     with _fixed_keys(case):
         nodes, _ = draws.nodes_of(case.structure, table, case.method, Branching(case.most))
@@ -165,18 +166,18 @@ def epsilon_of(case: Case) -> int:
 
 
 @cache
-def _cube(structure: ht.Marginals, shape: tuple[int, ...]) -> TableSpace:
+def _cube(structure: ht.Marginals | ht.Tables, shape: tuple[int, ...]) -> TableSpace:
     attributes = tuple(
         Attribute(name=name, values=Integers(low=0, high=size - 1))
         for name, size in zip("abcd", shape, strict=False)
     )
-    return cube_space(structure, ht.Domain(attributes=attributes))
+    return structure.over(ht.Domain(attributes=attributes))
 
 
 def law_under(case: Case, counts: Counts, guess: Any) -> tuple[Law, int]:
     """Return the law of what is published of a table."""
     table, epsilon, run = table_of(counts, case.shape), epsilon_of(case), _by_summarize
-    if isinstance(case.structure, ht.Marginals):
+    if isinstance(case.structure, ht.Marginals | ht.Tables):
         run = _by_marginals
     with ExitStack() as stack:
         stack.enter_context(_fixed_keys(case))
@@ -196,8 +197,8 @@ def _by_summarize(case: Case, table: ht.SparseTable, epsilon: int, source: Branc
 
 
 def _by_marginals(case: Case, table: ht.SparseTable, epsilon: int, source: Branching) -> Hashable:
-    """By what `ht.publish` draws a data cube with: `summarize` has no names of attributes."""
-    assert isinstance(case.structure, ht.Marginals)
+    """By what `ht.publish` draws several tables with: `summarize` has no names of attributes."""
+    assert isinstance(case.structure, ht.Marginals | ht.Tables)
     cube = _cube(case.structure, case.shape)
     methods = [case.method] * len(cube.marginals)
     drawn = draw_marginals(
@@ -277,6 +278,8 @@ METHODS: list[Method] = [
 ]
 
 CUBE = ht.Marginals(["a"], ["b"])
+# One table is of all cells, which is drawn in another way; one has twice as much of epsilon as the other.
+TABLES = ht.Tables("a", "a,b", shares=[1, 2])
 
 
 @dataclass(frozen=True)
@@ -354,6 +357,8 @@ REACHES: list[Reach] = [
     Reach(ht.CountSketch(width=2, depth=2), (3,), 1, 1),
     Reach(CUBE, (2, 2), 1, 1, 1, lambda method: is_one_sided(method) or not is_priority(method), guesses=2),
     Reach(CUBE, (2, 2), 1, 1, 1, lambda method: is_priority(method) and not is_one_sided(method), guesses=1),
+    Reach(TABLES, (2, 1), 1, 1, 1, guesses=2),
+    Reach(TABLES, (2, 2), 1, 1, 1, lambda method: not has_size(method) and is_one_sided(method)),
 ]
 
 # What is not enumerated, and why.
@@ -372,6 +377,11 @@ LEFT_OUT = [
         "all but the one-sided Filter(cutoff)",
         "product-dyadic, 2x2 cells",
         "9 nodes: some 10,000 outcomes a table, or more; 2x1 cells are in the table",
+    ),
+    (
+        "fixed sizes, and two-sided methods",
+        "2 tables, 2x2 cells",
+        "6 nodes: some 10,000 outcomes a table, or more; 2x1 cells are in the table",
     ),
     ("the keys", "sketches", "2^128 of them a row: the law is that for given keys, which are public"),
     ("the weights", "all structures", "not compared: they follow from the other columns"),
@@ -439,6 +449,7 @@ def quick_cases() -> list[Case]:
         Case(ht.Filter(size=2, two_sided=False), ht.Tree(branching=2), (2,), 1, 1),
         Case(ht.Everything(), ht.CountSketch(width=2), (2,), 1, 1),
         Case(ht.Filter(cutoff=1), CUBE, (2, 2), 1, 1),
+        Case(ht.Filter(cutoff=1), TABLES, (2, 1), 1, 1),
     ]
 
 

@@ -77,6 +77,11 @@ def test_no_filter_reads_amounts(where: str, measure: dict[str, Any]) -> None:
         ("people", "SELECT people, hash(data) % 10 AS x FROM data"),
         ("people", "SELECT people, hash(t) % 10 AS x FROM data AS t"),
         ("b", "SELECT a, b FROM data AS t(a, b)"),
+        # Fields of a struct, whose whole anything may read.
+        ("people", "SELECT x, s.* FROM data"),
+        ("people", "SELECT x, s.* FROM data WHERE length(s::VARCHAR) > 14"),
+        ("people", "SELECT hash(s) % 10 AS x, s.* FROM data"),
+        ("people", "SELECT t.* FROM data AS t"),
         # Names that the query gives are names of the amounts too.
         ("m", "SELECT people AS p, p AS m, people AS x FROM data"),
         ("m", "SELECT people AS p, p AS m, people % 10 AS x FROM data"),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from contextlib import suppress
+import sqlite3
+from contextlib import closing, suppress
 from decimal import Decimal
 from itertools import combinations
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
+import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
@@ -78,6 +80,42 @@ def test_a_file_has_each_name_once(kind: str, tmp_path: Path) -> None:
 
     with pytest.raises(ht.BadData, match=f"{SEVERAL}|names a column twice"):
         ht.count(path, domain=DOMAIN, unit=ht.Unit("ID", max_rows=1))
+
+
+@pytest.mark.parametrize("kind", ["parquet", "arrow", "object"])
+def test_a_struct_has_each_field_once(kind: str, tmp_path: Path) -> None:
+    """DuckDB finds `s.id` in `ID`, where that comes first."""
+    twins = pa.StructArray.from_arrays([pa.array(["p"] * 6), pa.array(range(6))], ["ID", "id"])
+    table = six(s=pa.StructArray.from_arrays([twins], ["inner"]))
+    data: Any = table
+    if kind != "object":
+        data = tmp_path / f"rows.{kind}"
+        pq.write_table(table, data) if kind == "parquet" else pa.feather.write_feather(table, str(data))
+    query = "SELECT x, s.inner.id AS who FROM data"
+
+    with pytest.raises(ht.BadData, match=f"column 's'.* has {SEVERAL} 'id'"):
+        ht.count(data, domain=DOMAIN, query=query, unit=WHO)
+    assert counts_of(ht.count(data, domain=DOMAIN)) == {(each,): 1 for each in range(6)}
+
+
+def test_a_query_in_sqlite_gives_each_name_once(tmp_path: Path) -> None:
+    """SQLite itself would call the second one `ID:1`, and the unit would be the row."""
+    path = tmp_path / "rows.sqlite"
+    with closing(sqlite3.connect(path)) as file, file:
+        file.execute('CREATE TABLE people (x INT, "row" INT, person TEXT, "x:1" INT)')
+        file.executemany("INSERT INTO people VALUES (1, ?, 'p', 2)", [(number,) for number in range(6)])
+    query = 'SELECT x, "row" AS id, person AS ID FROM people'
+
+    for prepared in (False, True):
+        with pytest.raises(ht.BadData, match=f"{SEVERAL} 'ID'"):
+            ht.count(
+                path,
+                domain=DOMAIN,
+                query=query,
+                rows_are_units=prepared,
+                unit=ht.Unit("ID", max_rows=1),
+            )
+    assert counts_of(ht.count(path, domain=DOMAIN)) == {(1,): 6}  # with a column of such a name
 
 
 @pytest.mark.parametrize("folder", ["person", "PERSON"])

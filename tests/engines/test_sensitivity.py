@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import sqlite3
 from itertools import product
 from pathlib import Path
@@ -73,6 +74,52 @@ def test_a_file_given_twice_is_refused(tmp_path: Path) -> None:
     for data in ([path, path], [path, str(tmp_path / "rows.*")], str(tmp_path / "*.parquet")):
         with pytest.raises(ht.BadData, match="twice"):
             ht.count(data, domain=NUMBERS)
+
+
+def test_a_file_and_its_packed_copy_are_one(tmp_path: Path) -> None:
+    """`gzip -k` leaves both."""
+    (tmp_path / "rows.csv").write_text("x\n1\n")
+    (tmp_path / "rows.csv.gz").write_bytes(gzip.compress(b"x\n1\n"))
+    (tmp_path / "other.csv.gz").write_bytes(gzip.compress(b"x\n1\n"))
+
+    with pytest.raises(ht.BadData, match=r"'.*/rows.csv.gz' is given twice"):
+        ht.count(tmp_path, domain=NUMBERS)
+    (tmp_path / "rows.csv").unlink()
+    assert counts_of(ht.count(tmp_path, domain=NUMBERS)) == {(1,): 2}
+
+
+@pytest.mark.parametrize("place", ["file:", "s3:", "md:"])
+def test_a_path_is_never_taken_for_another_place(
+    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """DuckDB and Arrow read `file:/x` as /x, which nobody has looked at."""
+    monkeypatch.chdir(tmp_path)
+    folder = Path(place, str(tmp_path).lstrip("/"))
+    folder.mkdir(parents=True)
+    for number, where in enumerate((Path(), folder)):
+        pq.write_table(pa.table({"x": [number]}), str(tmp_path / where / "rows.parquet"))
+        pa.feather.write_feather(pa.table({"x": [number]}), str(tmp_path / where / "rows.arrow"))
+        with duckdb.connect(str(tmp_path / where / "rows.duckdb")) as connection:
+            connection.execute(f"CREATE TABLE people AS SELECT {number} AS x").fetchall()
+
+    for kind in ("parquet", "arrow", "duckdb"):
+        found = ht.count(f"{folder}/rows.{kind}", domain=NUMBERS)
+        assert counts_of(found) == {(1,): 1}
+
+
+@pytest.mark.parametrize("where", ["length(data::VARCHAR) > 0", "hash(data) IS NOT NULL"])
+def test_no_value_of_a_column_that_files_do_not_share_stops_a_count(where: str, tmp_path: Path) -> None:
+    """DuckDB would convert it to the first file's type, and stop at a value that does not fit."""
+    tables = [
+        pa.table({"x": [1], "odd": [7], "s": [{"a": 7}]}),
+        pa.table({"x": [2], "odd": ["seven"], "s": [{"a": "seven"}]}),
+        pa.table({"x": [3]}),
+    ]
+    paths = [tmp_path / f"{number}.parquet" for number in range(len(tables))]
+    for table, path in zip(tables, paths, strict=True):
+        pq.write_table(table, path)
+    for files, counts in ((paths[:2], {(1,): 1, (2,): 1}), (paths[::-1], {(1,): 1, (2,): 1, (3,): 1})):
+        assert counts_of(ht.count(files, domain=NUMBERS, where=where)) == counts
 
 
 def test_macros_of_a_database_do_not_take_the_place_of_functions(tmp_path: Path) -> None:

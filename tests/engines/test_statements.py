@@ -528,7 +528,7 @@ REVIEWED_AND_REFUSED = {
         variant_normalize variant_to_parquet_variant
     """,
     "may take all memory, or end the process, by one value": """
-        damerau_levenshtein format json_contains json_pretty printf
+        array_select damerau_levenshtein format json_contains json_pretty list_select printf
     """,
     "follows the platform": "hive_partition_component path_join",
     "was not needed yet": """

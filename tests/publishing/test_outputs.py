@@ -228,7 +228,8 @@ COMMANDS = [
 THEIRS = [
     "rows.parquet", "rows.csv", "rows.db", "people.ledger", "people.ledger-journal", "domain.toml",
     "lists/letters.csv", "theirs.svg", "theirs.png", "theirs.pdf", "theirs.json", "theirs.jsonl",
-    "theirs.arrow", "theirs.csv", "quoted.csv", "theirs.toml", "data", "empty.csv", "parts/new.csv",
+    "weighted.csv", "weighted.jsonl", "theirs.arrow", "theirs.csv", "quoted.csv",
+    "theirs.toml", "data", "empty.csv", "parts/new.csv",
     "parts/new.svg", "parts/new.parquet", "parts/new.toml",
 ]  # fmt: skip
 
@@ -241,6 +242,8 @@ def full(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / f"theirs.{kind}").write_text('{"x": 1}\n{"x": 2}\n')
     (folder / "theirs.csv").write_text("x,count,weight\na,1,1\n")
     (folder / "quoted.csv").write_text('"x"\n"a"\n')
+    (folder / "weighted.csv").write_text('"person","count","weight"\n"a",1,1\n')
+    (folder / "weighted.jsonl").write_text('{"person": "a", "count": 1, "weight": 1}\n{}\n')
     (folder / "empty.csv").write_text("")
     (folder / "parts").mkdir()
     shutil.copy(folder / "free.parquet", folder / "parts" / "part-00000.parquet")
@@ -249,7 +252,8 @@ def full(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 # Of each kind one for each command; all of them in `make test-long`.
 FEW = [
-    ["rows.parquet"], ["theirs.csv", "people.ledger"], ["quoted.csv"], ["quoted.csv"], ["theirs.svg"],
+    ["rows.parquet"], ["theirs.csv", "people.ledger", "weighted.csv", "weighted.jsonl"],
+    ["quoted.csv"], ["quoted.csv"], ["theirs.svg"],
     ["domain.toml"], ["data/draft.toml"], ["theirs.png"], ["rows.parquet", "people.ledger-journal"],
 ]  # fmt: skip
 

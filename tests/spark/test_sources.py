@@ -14,7 +14,7 @@ import pytest
 
 import hushtable as ht
 from hushtable.engines.spark import sources
-from hushtable.engines.spark.sources import frame_of
+from hushtable.engines.spark.sources import check_frame, frame_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -186,3 +186,17 @@ def test_marks_are_seen_through_hadoop_too(
         with pytest.raises(ht.BadData, match="rows that were replaced or deleted"):
             frame_of(spark, [f"file:{folder}/{name}"])
     assert frame_of(spark, [f"file:{folder}/lakes/plain", f"file:{folder}/b[1].parquet"]).count() == 6
+
+
+def test_versions_are_refused_whoever_names_their_files(spark: SparkSession, folder: Path) -> None:
+    """A table `USING parquet` over the folder of a Delta table, or a DataFrame that reads plain files."""
+    spark.sql(f"CREATE TABLE versions USING parquet LOCATION '{folder}/delta'")
+    try:
+        plain = spark.read.parquet(f"{folder}/lakes/iceberg/data")
+        for frame in (frame_of(spark, ["versions"]), plain.where("x > 0").union(plain)):
+            with pytest.raises(ht.BadData, match="rows that were replaced or deleted"):
+                check_frame(frame)
+    finally:
+        spark.sql("DROP TABLE versions")
+    check_frame(frame_of(spark, ["one", "other"]))
+    check_frame(spark.range(3).toDF("x"))

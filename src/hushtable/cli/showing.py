@@ -65,7 +65,7 @@ def write(
     facts: Mapping[str, object] | None = None,
     as_document: bool = False,
 ) -> None:
-    """Write data to a file, or to standard output; `what` says which columns tell that a file is ours.
+    """Write data to a file, or to standard output; `what` it is tells which files are ours.
 
     With `facts`, JSON is one object that has them beside its `rows`. `as_document`: whether that a
     file was written is told as JSON too.

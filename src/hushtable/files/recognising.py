@@ -1,8 +1,9 @@
 """Files that we wrote beside releases, recognised by what is in them, so that only those are overwritten.
 
 Promise: a file is taken for ours only by a mark that we put there, or, where a format has no room for one
-(CSV and JSON), by the names of columns that we write, behind each other and quoted as we quote them. A file
-that cannot be read, or whose first line is too long, is not ours.
+(CSV and JSON), by the names of its columns, quoted as we quote them: an export has all columns of what takes
+its place, answers end in four that are ours. A file that cannot be read, or whose first line is too long, is
+not ours.
 Cost: the first and the last megabyte of a file are read.
 """
 
@@ -26,10 +27,7 @@ _PICTURES = {
     ".pdf": (b"%PDF-", b"/Creator (hushtable)"),
 }
 _EMPTY = {"json": b"[\n]\n", "jsonl": b""}
-_COLUMNS = {
-    "export": ("count", "weight"),
-    "answers": ("estimate", "standard_error", "low", "high"),
-}
+_OF_ANSWERS = ["estimate", "standard_error", "low", "high"]
 
 
 def is_picture(kind: str) -> Callable[[Path], bool]:
@@ -43,18 +41,17 @@ def is_picture(kind: str) -> Callable[[Path], bool]:
     return is_ours
 
 
-def is_table(kind: str, what: str | None) -> Callable[[Path], bool]:
+def is_table(kind: str, what: str | None, names: Sequence[str] = ()) -> Callable[[Path], bool]:
     """Return how to recognise a table of ours: csv, json, jsonl, arrow, parquet or xlsx.
 
-    It ends in the columns of such tables. With `what` None the columns are the asker's own, so CSV and JSON
-    are never recognised.
+    `what` it is: an "export", which has the columns `names`, or "answers". With None the columns are the
+    asker's own, so CSV and JSON are never recognised.
     """
-    last = () if what is None else _COLUMNS[what]
 
     def is_ours(path: Path) -> bool:
         if kind in ("arrow", "parquet"):
             return _is_marked(path, kind)
-        if not last:
+        if what is None:
             return False
         if kind == "xlsx":
             return _is_our_workbook(path)
@@ -62,9 +59,11 @@ def is_table(kind: str, what: str | None) -> Callable[[Path], bool]:
             return what == "answers"
         if kind in _EMPTY and _start(path) == _EMPTY[kind]:
             return True  # without rows it says no names, and nothing else
-        found = _names(path, kind)
+        found = list(_names(path, kind) or ())
+        if what == "export":
+            return found == list(names)
         # An attribute may have one of the names; then ours has a line behind it.
-        return found is not None and tuple(name.rstrip("_") for name in found[-len(last) :]) == last
+        return [name.rstrip("_") for name in found[-len(_OF_ANSWERS) :]] == _OF_ANSWERS
 
     return is_ours
 

@@ -38,9 +38,11 @@ def export_release(release: ReleaseFile, path: str | PathLike[str], *, overwrite
     if kind not in _WRITERS:
         hint = f"Give it a name that ends in {', '.join(_WRITERS)}."
         raise BadOutput("its name does not say which format it is to have", hint, file=str(path))
-    check = only(is_table(kind[1:], "export"), f"an export of a release as {kind[1:]}")
+    rows = labelled(release)
+    known = f"an export of a release as {kind[1:]} with the same columns"
+    check = only(is_table(kind[1:], "export", rows.column_names), known)
     with new_file(Path(path), overwrite=overwrite, check=check) as file:
-        _WRITERS[kind](labelled(release), file)
+        _WRITERS[kind](rows, file)
 
 
 def labelled(release: ReleaseFile) -> pa.Table:

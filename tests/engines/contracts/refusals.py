@@ -429,6 +429,7 @@ FINE = [
         {"count_column": "n"},
     ),
     Fine("counts that add up to more than 2^60", value(HUGE), {(0, 3): 2**60}, {"count_column": "n"}),
+    Fine("amounts of 0 alone", value(with_column("n", [0] * 60)), {}, {"count_column": "n"}),
     Fine("amounts missing", value(with_column("n", [None, 2, 3] * 20)), {(1, 4): 40}, {"count_column": "n"}),
     Fine(
         "TRY gives NULL",

@@ -43,6 +43,7 @@ class Function(NamedTuple):
     constant: tuple[int, ...] = ()  # arguments that name no column
     length: tuple[int, ...] = ()  # arguments that say how much is made: small constants
     paths: bool = False  # arguments after the first are paths into JSON, written out
+    product: bool = False  # its time is the product of two lengths: one of the two is a short constant
 
 
 _BY_TOPIC = {
@@ -58,10 +59,10 @@ _BY_TOPIC = {
     """,
     "text and bytes": """
         ascii base64 bin bit_length bit_position bitstring char_length character_length chr concat concat_ws
-        contains decode editdist3 encode ends_with format_bytes
+        contains decode encode ends_with format_bytes
         formatreadabledecimalsize formatreadablesize from_base64 from_binary from_hex get_bit hamming hash
-        hex instr jaccard jaro_similarity jaro_winkler_similarity lcase left left_grapheme len length
-        length_grapheme levenshtein lower lpad ltrim md5 md5_number mismatches nfc_normalize octet_length
+        hex instr jaccard lcase left left_grapheme len length
+        length_grapheme lower lpad ltrim md5 md5_number mismatches nfc_normalize octet_length
         ord overlay parse_dirname parse_dirpath parse_filename parse_formatted_bytes parse_path position
         prefix regexp_escape regexp_extract regexp_extract_all regexp_full_match regexp_matches
         regexp_replace regexp_split_to_array replace reverse right right_grapheme rpad rtrim set_bit sha1
@@ -84,12 +85,12 @@ _BY_TOPIC = {
         array_cross_product array_distance array_dot_product array_extract array_grade_up array_has
         array_has_all array_has_any array_indexof array_inner_product array_length
         array_negative_dot_product array_negative_inner_product array_position array_resize
-        array_reverse_sort array_select array_slice array_sort array_unique array_value array_where
+        array_reverse_sort array_slice array_sort array_unique array_value array_where
         array_zip cardinality element_at flatten grade_up list_cat list_concat list_contains
         list_cosine_distance list_cosine_similarity list_distance list_dot_product list_element list_extract
         list_grade_up list_has list_has_all list_has_any list_indexof list_inner_product
         list_negative_dot_product list_negative_inner_product list_pack list_position list_resize
-        list_reverse_sort list_select list_slice list_sort list_unique list_value list_where list_zip map
+        list_reverse_sort list_slice list_sort list_unique list_value list_where list_zip map
         map_concat map_contains map_entries map_extract map_extract_value map_from_entries map_keys
         map_values row struct_concat struct_contains struct_extract struct_extract_at struct_has
         struct_indexof struct_insert struct_keys struct_pack struct_position struct_update struct_values
@@ -111,6 +112,9 @@ _DIFFERENT = {
     "array_resize bitstring list_resize lpad rpad": Function(length=(1,)),
     """->> json_array_length json_exists json_extract json_extract_path json_extract_path_text
     json_extract_string json_keys json_type json_value""": Function(paths=True),
+    "editdist3 jaro_similarity jaro_winkler_similarity levenshtein": Function(product=True),
+    # A list of places may name the same long text as often as it likes.
+    "array_select list_select": Function(public=True),
     "array_distinct array_intersect damerau_levenshtein list_distinct list_intersect": Function(public=True),
     "fdiv fmod": Function(public=True, macro=True),
     "format printf": Function(public=True, length=(0,)),
@@ -189,6 +193,9 @@ def check_call(call: Expression, listed: Listed, policy: Policy) -> None:
         hint = f"Write the path out, step by step, as in '$.home.town'.\n{policy.allowed}"
         fact = f"{policy.name} gives {quoted(name)} a path that is computed or searches all levels"
         raise BadQuery(fact, hint)
+    if known.product and not policy.public and not any(map(_is_short_text, call.parts)):
+        hint = f"Compare with a constant of up to {LONGEST_MADE:,} letters: two long texts would take hours."
+        raise BadQuery(f"{policy.name} gives {quoted(name)} no constant", f"{hint}\n{policy.allowed}")
     tells = [argument for place, argument in enumerate(call.parts) if place in known.length]
     inside = (FUNCTIONS.get(each.name) for part in call.parts for each in part.walk())
     if known.length and not (all(map(_is_short, tells)) and not any(each and each.length for each in inside)):
@@ -221,6 +228,12 @@ def _is_short(argument: Expression) -> bool:
     if kind == "STRING":
         return not _WIDE.search(text)
     return kind == "INTEGER" and bool(_INTEGER.fullmatch(text)) and abs(int(text)) <= LONGEST_MADE
+
+
+def _is_short_text(argument: Expression) -> bool:
+    """Return whether an argument is a constant of few letters."""
+    kind, text = argument.literal
+    return kind == "STRING" and len(text) <= LONGEST_MADE
 
 
 def _is_short_path(argument: Expression) -> bool:

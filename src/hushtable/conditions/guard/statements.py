@@ -28,6 +28,7 @@ from hushtable.conditions.guard.expressions import (
     refuse,
 )
 from hushtable.conditions.guard.functions import SQL_IN_TEXT, Listed
+from hushtable.conditions.guard.growing import check_growth
 from hushtable.conditions.guard.locked import awaited
 from hushtable.conditions.guard.policies import FILTER, PREPARED, QUERY, Policy
 from hushtable.conditions.guard.texts import check_text, in_one_line, quoted, replaced
@@ -60,6 +61,7 @@ class SelectItem:
     name: str = ""  # given by AS, or that of a column; an expression may have none
     replaced: tuple[str, ...] = ()  # columns that a star computes anew
     renamed: tuple[tuple[str, str], ...] = ()  # columns that a star calls otherwise: from what, to what
+    before: str = ""  # what stands before a star: the table, or a struct whose fields it takes apart
 
     @property
     def reads(self) -> Names:
@@ -290,6 +292,7 @@ def _local(
         read = [item.reads for item in items] + ([] if where is None else [where.columns])
         for path in dict.fromkeys(path for each in read for path in sorted(each)):
             _check_column(path, connection, policy)
+        _check_growth(items, where, policy)
     return LocalQuery(
         table=table["table_name"],
         words=frozenset({table["alias"] or table["table_name"], table["table_name"]}),
@@ -298,6 +301,17 @@ def _local(
         renames_by_place=bool(table["column_name_alias"]),
         source=node,
     )
+
+
+def _check_growth(items: Sequence[SelectItem], where: Expression | None, policy: Policy) -> None:
+    """Raise where values may get too long, by themselves or by the names that the query gives them."""
+    given: dict[str, int] = {}
+    for item in items:
+        names = item.replaced if item.is_star else (item.name,)
+        grown = [check_growth(each, given, policy) for each in item.expressions]
+        given |= {in_lower_case(name): most for name, most in zip(names, grown, strict=True)}
+    if where is not None:
+        check_growth(where, given, policy)
 
 
 def _item(column: ParseTree, listed: Listed, policy: Policy) -> SelectItem:
@@ -312,6 +326,7 @@ def _item(column: ParseTree, listed: Listed, policy: Policy) -> SelectItem:
         expressions=tuple(read_expression(each["value"], listed, policy) for each in column["replace_list"]),
         replaced=tuple(each["key"] for each in column["replace_list"]),
         renamed=tuple((each["key"]["column"], each["value"]) for each in column["rename_list"]),
+        before=column["relation_name"],
     )
 
 

@@ -14,13 +14,13 @@ from hushtable.engines.sliced.arrow import (
     checked_values,
     clocked_type,
     cut_to_clocks,
-    is_text,
     registered,
     taken_columns,
     types_of,
 )
 from hushtable.engines.sliced.naming import check_distinct, folded
 from hushtable.engines.sliced.paths import said
+from hushtable.engines.sliced.sound import is_text
 from hushtable.errors import BadData, shown
 
 if TYPE_CHECKING:

@@ -7,12 +7,14 @@ table: a view may join or group, and would hide it.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hushtable.engines.sliced.engine import quiet
+from hushtable.engines.sliced.naming import check_distinct, folded
 from hushtable.engines.sliced.quoting import name_sql, text_sql
 from hushtable.engines.sliced.replacing import replaced
 from hushtable.errors import BadData, BadQuery, HushtableError
@@ -26,6 +28,7 @@ _TABLES = (
     "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite~_%' ESCAPE '~' "
     "AND upper(sql) NOT LIKE 'CREATE VIRTUAL%' ORDER BY name"
 )
+_AGAIN = re.compile(r":[0-9]+$")
 _OF_THE_QUERY = 1  # SQLITE_ERROR: what SQLite says then is of the query's text
 
 
@@ -37,7 +40,7 @@ def attach(
     `read` returns the SQL by which the rows of some SQL are read.
     The file's schema itself is not searched for names: its macros could take the place of functions.
     """
-    quiet(connection.execute, f"ATTACH {text_sql(str(path))} AS attached (READ_ONLY)")
+    quiet(connection.execute, f"ATTACH {text_sql(os.path.abspath(path))} AS attached (READ_ONLY)")
     of_the_file = "WHERE database_name = 'attached' AND schema_name = 'main'"
     tables = f"SELECT table_name FROM duckdb_tables() {of_the_file} ORDER BY table_name"
     views = f"SELECT view_name FROM duckdb_views() {of_the_file} AND NOT internal"
@@ -113,9 +116,16 @@ class SQLiteFile:
     ) -> None:
         """Let DuckDB read the rows of a query once, under the name `view`; of its columns, only `names`."""
         columns = self._columns(query)
-        if names is not None:
-            wanted = {name.lower() for name in names}
-            columns = {name: kind for name, kind in columns.items() if name.lower() in wanted}
+        if names is None:
+            # Of two names that differ in case at most, SQLite makes `id` and `ID:1`.
+            known = set(map(folded, columns))
+            again = [
+                first for name in columns if folded(first := _AGAIN.sub("", name)) in known - {folded(name)}
+            ]
+            check_distinct([*columns, *again], "the rows have")
+        else:
+            wanted = set(map(folded, names))
+            columns = {name: kind for name, kind in columns.items() if folded(name) in wanted}
         rows = f"sqlite rows of {view}"
         engine.register(rows, self._batches(query, columns))
         values = ", ".join(f"{_value_sql(name, kind)} AS {name_sql(name)}" for name, kind in columns.items())

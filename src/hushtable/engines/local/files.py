@@ -8,6 +8,7 @@ a folder such as `person=...`, which is one of its rows' values.
 from __future__ import annotations
 
 import os
+import re
 from glob import escape, glob, has_magic
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ _FORMATS = {
     ".feather": "arrow",
     ".ipc": "arrow",
 }
+_SCHEME = re.compile(r"[a-zA-Z][\w+.-]*:")
 _DATABASES = (".duckdb", ".ddb", ".db", ".db3", ".sqlite", ".sqlite3")
 _KNOWN = (
     "Parquet (.parquet), CSV (.csv, .tsv, also .gz, .zst), JSON lines (.jsonl), Arrow (.arrow, .feather), "
@@ -82,7 +84,8 @@ def files_of(path: str) -> list[str]:
     check_local_versions(found)
     for file in found:
         _check_access(file)
-    return found
+    # DuckDB and Arrow would take the start of such a name for a place: `file:`, `s3:`.
+    return [os.path.join(os.curdir, file) if _SCHEME.match(file) else file for file in found]
 
 
 def format_of(file: str) -> str:

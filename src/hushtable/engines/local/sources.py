@@ -9,20 +9,19 @@ together only if they agree on the columns that are used.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hushtable.engines.local.agreeing import check_agreement
 from hushtable.engines.local.arrow_files import arrow_files
 from hushtable.engines.local.delimited import TextRows, read_header
-from hushtable.engines.local.files import files_of, files_sql, format_of
+from hushtable.engines.local.files import files_of, format_of
 from hushtable.engines.local.json_lines import LineRows, lines_sql, unreadable_lines
+from hushtable.engines.local.parquet_files import parquet_rows
 from hushtable.engines.local.partitions import check_folders, folder_columns
-from hushtable.engines.sliced.engine import quiet
-from hushtable.engines.sliced.naming import check_distinct, folded
+from hushtable.engines.sliced.naming import folded
 from hushtable.engines.sliced.objects import object_rows
-from hushtable.engines.sliced.paths import check_once, said
+from hushtable.engines.sliced.paths import check_once
 from hushtable.engines.sliced.quoting import name_sql
 from hushtable.engines.sliced.rows import Unread
 from hushtable.errors import BadData
@@ -31,8 +30,6 @@ if TYPE_CHECKING:
     import duckdb
 
 _CSV_ROOM = 48 << 20  # what a thread that reads CSV may take
-# Of times in Parquet: moments in milliseconds, and all times of day, which may lie beyond it.
-_CONVERTED = re.compile(r"MILLIS=M|TIMESTAMP_MILLIS|TimeType|TIME_M")
 
 
 class Source(NamedTuple):
@@ -91,74 +88,12 @@ def _paths(
     if kind == "arrow":
         return Source(arrow_files(files, connection, names, whole=whole), rereadable=False)
     if kind == "parquet":
-        return _parquet(files, connection, names, whole=whole)
+        return Source(*parquet_rows(files, connection, names, whole=whole))
     if kind == "json":
         return _json(files, connection, names)
     readers = max(1, min(threads, memory // _CSV_ROOM))
     delimiter = "\t" if kind == "tsv" else ","
     return _csv(files, delimiter, connection, names, whole=whole, threads=readers)
-
-
-def _parquet(
-    files: list[str], connection: duckdb.DuckDBPyConnection, names: Sequence[str], *, whole: bool
-) -> Source:
-    """Return the rows of Parquet files."""
-    columns: dict[str, list[tuple[str, str]]] = {}
-    converted: dict[str, str] = {}  # columns with times that DuckDB converts, and stops where it cannot
-    below = 0  # nodes of the tree that are still to come below a column
-    for file, name, children, sql_type, kind in _parquet_nodes(list(dict.fromkeys(files)), connection):
-        if file not in columns:
-            columns[file], below = [], 0  # the root
-            continue
-        if below:
-            below += (children or 0) - 1
-        else:
-            columns[file].append((name, sql_type))
-            below = children or 0
-        if _CONVERTED.search(kind):
-            column = columns[file][-1][0]  # on whatever level below it they are
-            converted.setdefault(folded(column), column)
-    for file, found in columns.items():
-        check_distinct((name for name, _ in found), f"{said(file)} has")
-    types = {file: dict(found) for file, found in columns.items()}
-    equal = check_agreement(types, names)
-    folders = check_folders(files, types)
-    if not converted.keys().isdisjoint(map(folded, names)):
-        constants = {file: folder_columns(file, names) for file in files}
-        return Source(
-            arrow_files(files, connection, names, whole=whole, constants=constants), rereadable=False
-        )
-    left_out = f" EXCLUDE ({', '.join(map(name_sql, converted.values()))})" if converted else ""
-    return Source(
-        f"SELECT *{left_out} FROM read_parquet({files_sql(files)}, union_by_name = {str(not equal).lower()}, "
-        f"hive_partitioning = {str(folders).lower()}, hive_types_autocast = false)"
-    )
-
-
-def _parquet_nodes(files: list[str], connection: duckdb.DuckDBPyConnection) -> list[Any]:
-    """Return the nodes of the schemas of all files: file, name, number of children, type, kind in Parquet.
-
-    Old files tell the kind by their `converted_type` alone.
-    """
-
-    def nodes(these: list[str]) -> list[Any]:
-        ordered = f"parquet_schema({files_sql(these)}) ORDER BY file_name, column_id"
-        kind = "concat_ws(' ', logical_type, converted_type)"
-        sql = f"SELECT file_name, name, num_children, duckdb_type, {kind} FROM {ordered}"
-        return quiet(lambda: connection.execute(sql).fetchall())
-
-    try:
-        return nodes(files)
-    except BadData as error:
-        instead = error
-    for file in files:
-        try:
-            nodes([file])
-        except BadData:
-            hint = "Copy it or make it again."
-            instead = BadData(f"{said(file)} is not a Parquet file, or is damaged", hint)
-            break
-    raise instead
 
 
 def _csv(

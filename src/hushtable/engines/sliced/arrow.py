@@ -1,8 +1,8 @@
 """Rows in Arrow's form, and what of Arrow's types reaches DuckDB.
 
-Promise: every value reaches DuckDB as it is, but for times that no clock shows, which become the last one. A
-column that DuckDB has no type for, or that it would convert value by value and stop at one that does not fit,
-is refused if it is used, and left out if not.
+Promise: every value reaches DuckDB as it is, but for times that no clock shows, which become the last one,
+and for what is not of its type, which is missing (`sound`). A column that DuckDB has no type for, or that it
+would convert value by value and stop at one that does not fit, is refused if it is used, and left out if not.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from hushtable.engines.sliced.naming import check_distinct, folded
+from hushtable.engines.sliced.sound import may_be_unsound, sound
 from hushtable.errors import BadData, shown
 
 if TYPE_CHECKING:
@@ -37,12 +38,14 @@ def registered(
     taken = taken_columns(rows.schema, connection, names)
     clocked = pa.schema([field.with_type(clocked_type(field.type) or field.type) for field in taken])
     used = set(map(folded, names))
-    texts = {field.name for field in taken if (whole or folded(field.name) in used) and is_text(field.type)}
-    if not clocked.equals(rows.schema, check_metadata=True) or texts:
+    doubtful = {
+        field.name for field in taken if (whole or folded(field.name) in used) and may_be_unsound(field.type)
+    }
+    if not clocked.equals(rows.schema, check_metadata=True) or doubtful:
 
         def read(batch: Any, field: pa.Field) -> Any:
             column = batch.column(field.name)
-            return _as_text(column) if field.name in texts else cut_to_clocks(column, field.type)
+            return sound(column) if field.name in doubtful else cut_to_clocks(column, field.type)
 
         def changed(batch: Any) -> Any:
             return type(batch).from_arrays([read(batch, field) for field in taken], schema=clocked)
@@ -56,47 +59,13 @@ def registered(
 
 
 def checked_values(values: pa.Array) -> pa.Array:
-    """Return values whose offsets point within them; of text, what is not UTF-8 is left out."""
-    if is_text(values.type):
-        return _as_text(values)
+    """Return sound values whose offsets point within them."""
     import pyarrow as pa
 
+    values = sound(values)
     # A time that no clock shows is one bad value, not a damaged file.
     values.validate(full=not pa.types.is_primitive(values.type))
     return values
-
-
-def is_text(kind: pa.DataType) -> bool:
-    """Return whether a type is text, as it is or in a dictionary."""
-    import pyarrow as pa
-
-    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
-
-
-def _as_text(values: Any) -> Any:
-    """Return text without what is not UTF-8: one bad value of one row, and DuckDB trusts what it gets."""
-    import pyarrow as pa
-
-    if isinstance(values, pa.ChunkedArray):
-        return pa.chunked_array([_as_text(chunk) for chunk in values.chunks], type=values.type)
-    try:
-        values.validate(full=True)
-    except pa.ArrowInvalid as error:
-        if "UTF8" not in str(error):
-            raise
-    else:
-        return values
-    if pa.types.is_dictionary(values.type):
-        return pa.DictionaryArray.from_arrays(values.indices, _as_text(values.dictionary)).cast(values.type)
-
-    def readable(text: bytes | None) -> str | None:
-        try:
-            return None if text is None else text.decode()
-        except UnicodeDecodeError:
-            return None
-
-    return pa.array(map(readable, values.cast(pa.large_binary()).to_pylist()), type=values.type)
 
 
 def taken_columns(
@@ -117,9 +86,12 @@ def taken_columns(
 
     # A note on a field may give its bytes another meaning, for DuckDB alone.
     fields = [field.remove_metadata() for field in schema]
+    used = set(map(folded, names))
+    for field in fields:
+        if folded(field.name) in used:
+            _check_fields(field.type, f"column {shown(field.name)} has")
     if known(fields):
         return pa.schema(fields)
-    used = set(map(folded, names))
     for field in fields:
         if folded(field.name) in used and not known([field]):
             held = str(field.type).split("(")[0].split("<")[0].split("[")[0]
@@ -128,17 +100,29 @@ def taken_columns(
     return pa.schema([field for field in fields if known([field])])
 
 
+def _check_fields(kind: pa.DataType, where: str) -> None:
+    """Raise where fields of a struct differ in case at most: DuckDB takes the first for both."""
+    fields = [kind.field(place) for place in range(kind.num_fields)]
+    check_distinct((field.name for field in fields), where)
+    for field in fields:
+        _check_fields(field.type, where)
+
+
 def _is_taken_as_it_is(kind: pa.DataType) -> bool:
     """Return whether DuckDB takes all values of a type as they are.
 
     Times in long steps and keys of maps it checks one by one, and stops at one that does not fit. An
-    extension may say that bytes are something else than they are.
+    extension may say that bytes are something else than they are. What `sound` does not look into is not
+    taken either.
     """
     import pyarrow as pa
 
+    is_ = pa.types
+
     if isinstance(kind, pa.BaseExtensionType):
         return kind.extension_name in _EXTENSIONS
-    if pa.types.is_map(kind) or pa.types.is_union(kind) or clocked_type(kind) is not None:
+    kinds = (is_.is_map, is_.is_union, is_.is_run_end_encoded, is_.is_list_view, is_.is_large_list_view)
+    if any(is_kind(kind) for is_kind in kinds) or clocked_type(kind) is not None:
         return False
     if pa.types.is_dictionary(kind):
         return _is_taken_as_it_is(kind.value_type)

@@ -34,14 +34,16 @@ def said(file: str) -> str:
 def check_once(files: Iterable[str]) -> None:
     """Raise if two names are of one file: each of its rows would count twice.
 
-    They are compared by device and inode, which links and mounts of one disk have in common.
+    They are compared by device and inode, which links and mounts of one disk have in common. What was packed,
+    as `a.csv.gz`, is taken for the file of that name beside it.
     """
     seen: set[object] = set()
     for file in files:
         found = os.stat(file)
-        same = {os.path.realpath(file), (found.st_dev, found.st_ino) if found.st_ino else file}
+        unpacked = re.sub(r"\.(gz|zst)$", "", os.path.realpath(file), flags=re.IGNORECASE)
+        same = {unpacked, (found.st_dev, found.st_ino) if found.st_ino else file}
         if not seen.isdisjoint(same):
-            hint = "Give each file once. A link, or a second path to it, is the same file."
+            hint = "Give each file once. A link, a packed copy beside it or a second path is the same file."
             raise BadData(f"the file {said(file)} is given twice", hint)
         seen |= same
 

@@ -30,6 +30,7 @@ from hushtable.engines.sliced.rows import words_of
 from hushtable.engines.spark.blocks import FIELDS, SCHEMA, candidates_in, heard, keys_in, rows_in
 from hushtable.engines.spark.cutting import blocks_over, boxes_over, target_of
 from hushtable.engines.spark.jobs import at_work, ran, undone
+from hushtable.engines.spark.sources import check_frame
 from hushtable.engines.spark.staging import staging_folder
 from hushtable.engines.spark.tasks import (
     MEMORY,
@@ -169,6 +170,7 @@ def counted_on_spark(frame: DataFrame, request: CountRequest) -> Iterator[Counte
     """Count the rows of a DataFrame."""
     domain, measure, nodes, entropy = request.domain, request.measure, request.nodes, request.entropy
     spark = session_of(frame)
+    check_frame(frame)
     if request.query is not None and request.rows_are_units:
         fact = "a query over whole tables is not run by workers, who see a part of the rows each"
         raise BadQuery(fact, "Prepare the rows with Spark itself, and pass that DataFrame without a query.")

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -28,6 +29,7 @@ _FORMATS = {".parquet": "parquet", ".pq": "parquet", ".orc": "orc"}
 _OTHERS = re.compile(r"\.(csv|tsv|txt|jsonl?|ndjson|xml)(\.\w+)?$", re.IGNORECASE)
 _NO_CATALOG = "HiveException|MetaException|metastore"
 _GUESSED = "spark.sql.sources.partitionColumnTypeInference.enabled"
+_PLAIN = "org.apache.spark.sql.execution.datasources."  # classes that list whatever is in a folder
 _ONE_KIND = "Give one kind at a time."
 
 
@@ -50,21 +52,41 @@ def frame_of(spark: SparkSession, data: Sequence[str], *, rows_are_units: bool =
 
 def local_paths(frame: DataFrame) -> list[str]:
     """Return the files and folders of this machine that a DataFrame reads, as far as its plan names them."""
-    from py4j.protocol import Py4JError
-
     if ".connect." in type(frame).__module__:
         return []  # which is refused before anything is read
     # Planning may compute what the owner's expressions say of a row, and quote it.
     found = [unquote(path) for path in ran(frame.inputFiles)]
-    leaves = ran(lambda: frame._jdf.queryExecution().analyzed().collectLeaves())
-    for number in range(leaves.size()):
-        try:
-            roots = leaves.apply(number).relation().location().rootPaths()
-            found += [roots.apply(place).toString() for place in range(roots.size())]
-        except Py4JError:  # rows that are not of files
-            continue
+    found += [root for _, roots in _locations(frame) for root in roots]
     local = re.compile(r"^file:/+")
     return [local.sub("/", path) for path in found if local.match(path)]
+
+
+def check_frame(frame: DataFrame) -> None:
+    """Raise if a DataFrame reads a table of Delta or its like as plain files, by a path or by a table's name.
+
+    What reads such a table by its log lists its files itself, and not as Spark lists those of a folder.
+    """
+    plain = [root for kind, roots in _locations(frame) if kind.startswith(_PLAIN) for root in roots]
+    ran(lambda: _check_versions(frame.sparkSession, plain))
+
+
+def _locations(frame: DataFrame) -> list[tuple[str, list[str]]]:
+    """Return what lists the files that a DataFrame reads, and the files and folders that were named to it."""
+    from py4j.protocol import Py4JError
+
+    found = []
+    leaves = ran(lambda: frame._jdf.queryExecution().analyzed().collectLeaves())
+    for number in range(leaves.size()):
+        leaf = leaves.apply(number)
+        try:
+            location = leaf.relation().location()
+            roots = location.rootPaths()
+            paths = [roots.apply(place).toString() for place in range(roots.size())]
+            found.append((location.getClass().getName(), paths))
+        except Py4JError:
+            with suppress(Py4JError):  # a table of Hive; or rows that are not of files
+                found.append((_PLAIN, [leaf.tableMeta().location().toString()]))
+    return found
 
 
 def _is_path(name: str) -> bool:

@@ -88,7 +88,8 @@ class Reading(NamedTuple):
             rows = rows._replace(keys=positions_of(rows.keys, self.domain.space, self.line))
         keys, amounts = sorted_rows(rows)
         size = keys.shape[1]
-        sample = keys[:, np.arange(0, size, -(-size // _SAMPLED))]
+        # Rows that add nothing leave no key, and that none is left must not tell.
+        sample = keys[:, :: max(1, -(-size // _SAMPLED))]
         columns = {"keys": packed(keys), "counts": packed(amounts), "sample": packed(sample)}
         return blocks([{"size": size, **columns, "mark": mark(KeyRows(keys, amounts), self.salt)}])
 
