@@ -13,12 +13,12 @@ import hushtable as ht
 from hushtable.domain.items import Item
 from hushtable.planning.questions import (
     AskedQuestion,
-    Budget,
     QuestionPlan,
     asked_questions,
     planned_by_default,
     planned_for,
 )
+from hushtable.planning.sharing import Budget
 
 ONE = Budget(Fraction(1), 1)
 

@@ -30,9 +30,10 @@ from hushtable.planning.judges import JUDGES, judged
 from hushtable.planning.judging import CLEARLY, Judgement
 from hushtable.planning.predictions import Prediction, Predictor, Setting
 from hushtable.planning.profile import LARGEST_DOMAIN, Profile
-from hushtable.planning.questions import Budget, asked_questions, planned_by_default, planned_for
+from hushtable.planning.questions import asked_questions, planned_by_default, planned_for
 from hushtable.planning.reading import profile_like, read_profile
 from hushtable.planning.rollups import Ladder, Rollup, ladders, rollups
+from hushtable.planning.sharing import Budget
 from hushtable.planning.sketches import SketchPrediction
 from hushtable.planning.sweep import Sweep
 from hushtable.planning.trees import fits_a_tree, judgement_of_tree, predicted_tree

@@ -1,0 +1,243 @@
+"""How tables share epsilon, so that the questions that people will ask have the least error.
+
+Promise: shares follow from public sizes alone. The measure is the weighted geometric mean, over the
+questions, of the root mean square error of a group; where the shares are best, every table has as large a
+share as it contributes to the answers, so they are found by giving each what it contributes, again and again.
+No question is to have a larger error than from noise on every cell: those that would, count more, just until
+they do not.
+Cost: tenths of a second for tens of tables, seconds for hundreds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import lru_cache
+from math import log, prod
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.domain.domain import Domain
+from hushtable.domain.items import Item, attribute_at
+from hushtable.laws.geometric import Geometric
+from hushtable.laws.law import NoiseLaw
+from hushtable.structures.lattice import MOST_FITTED, Depths, LevelChain, TableLattice, components
+
+STEPS = 1000  # shares are whole numbers of this many parts
+# A table of so many times as many cells as a size is published whole: that hides nothing, and a file of
+# several tables is little larger for it.
+WHOLE = 3
+_ROUNDS = 500
+_NODES, _SMALLEST = 400, 1e-5  # of shares, for which variances are computed
+_CLOSE = 1e-5
+_WORTH = 0.004  # a smaller share is not worth a table
+_TRIES = 20
+_FASTEST = 1.5  # by which a question may count more, or less, than in the try before
+_LEAST = 0.02  # of an equal share, where a try starts: what is given in proportion never comes back from 0
+_AT_MOST = 0.97  # of the variance that a table of all cells would have, so that no question is worse off
+_AT_MOST_OF_CELLS = 1.21
+_MET, _NEAR = 1.005, 0.98  # of what is allowed, which leaves room for that
+
+Items = tuple[Item, ...]
+Array = NDArray[np.float64]
+
+
+class Budget(NamedTuple):
+    """What all tables may spend together: epsilon, for what one unit changes in a table, by a law."""
+
+    epsilon: Fraction
+    sensitivity: int
+    law: type[NoiseLaw] = Geometric
+
+    def variance(self, share: float) -> float:
+        """Return the variance of the noise in a table with a share of epsilon."""
+        own = self.epsilon * Fraction(max(share, 1e-9))
+        return self.law.calibrated(epsilon=own, l1=Fraction(self.sensitivity)).floats.variance
+
+
+def is_whole(domain: Domain, items: Items, size: int) -> bool:
+    """Return whether a table is published whole, and has few enough attributes to be fitted."""
+    return len(items) <= MOST_FITTED and cells_of(domain, items) <= WHOLE * size
+
+
+def cells_of(domain: Domain, items: Sequence[Item]) -> int:
+    """Return how many cells a table has; the total is a table of one."""
+    return prod(attribute_at(domain, item).size for item in items)
+
+
+def knows(table: Items, question: Items) -> bool:
+    """Return whether a whole table has all items of a question, at their levels or at finer ones."""
+    levels = dict(table)
+    return all(place in levels and levels[place] <= level for place, level in question)
+
+
+class PlannedLattice:
+    """Tables over chains of the levels in use, of which sizes alone matter."""
+
+    def __init__(self, domain: Domain, tables: Sequence[Items]) -> None:
+        used: dict[int, set[int]] = {}
+        for items in tables:
+            for place, level in items:
+                used.setdefault(place, set()).add(level)
+        self._levels = {place: sorted(levels, reverse=True) for place, levels in used.items()}
+        nothing = np.zeros(0, dtype=np.intp)
+        self._chains = {
+            place: LevelChain(
+                (1, *(attribute_at(domain, Item(place, level)).size for level in levels)),
+                (nothing,) * len(levels),
+            )
+            for place, levels in self._levels.items()
+        }
+        found = [self.depths(items) for items in tables]
+        self.tables: list[Depths] = [each for each in found if each is not None]
+
+    def at(self, variances: Sequence[float]) -> TableLattice:
+        """Return the tables with the variances of their noise."""
+        return TableLattice(self._chains, self.tables, variances)
+
+    def depths(self, items: Sequence[Item]) -> Depths | None:
+        """Return items as depths: at the coarsest level in use that is fine enough; None where none is."""
+        found = []
+        for place, level in sorted(items):
+            fine = [depth for depth, own in enumerate(self._levels.get(place, ()), start=1) if own <= level]
+            if not fine:
+                return None
+            found.append((place, fine[0]))
+        return tuple(found)
+
+
+def shared(
+    domain: Domain,
+    questions: Sequence[Items],
+    weights: Sequence[float],
+    candidates: Sequence[Items],
+    *,
+    size: int,
+    budget: Budget,
+    reserved: float = 0.0,
+) -> tuple[tuple[Items, ...], tuple[int, ...]]:
+    """Return the candidates that are worth a table, and their shares; `reserved` is for others."""
+    tables = list(candidates)
+    sizes = np.array([float(cells_of(domain, items)) for items in questions])
+    allowed = np.where(sizes == domain.cells_total, _AT_MOST_OF_CELLS, _AT_MOST)
+    allowed = allowed * budget.variance(1.0) * (float(domain.cells_total) / sizes)
+    while True:
+        whole = [items for items in tables if is_whole(domain, items, size)]
+        everyone = [*whole, *(items for items in tables if items not in whole)]
+        made = PlannedLattice(domain, whole)
+        depths = [made.depths(items) for items in questions]
+        model = _Model(made.at([1.0] * len(whole)), depths, budget, reserved)
+        shares, met = _met(model, questions, np.array(weights), everyone[len(whole) :], allowed)
+        kept = [items for items, share in zip(everyone, shares, strict=True) if share >= _WORTH]
+        answered = all(
+            any(knows(items, each) for items in kept) for each in questions if is_whole(domain, each, size)
+        )
+        if len(kept) == len(tables) or not answered:
+            break
+        tables = kept
+    everything = tuple(Item(place) for place in range(len(domain.names)))
+    if whole and not met and is_whole(domain, everything, size):
+        return (everything,), (1,)
+    parts = [max(1, round(float(share) * STEPS)) for share in shares]
+    order = sorted(range(len(everyone)), key=lambda each: (len(everyone[each]), everyone[each]))
+    return tuple(everyone[each] for each in order), tuple(parts[each] for each in order)
+
+
+def _met(
+    model: _Model, questions: Sequence[Items], weights: Array, sparse: Sequence[Items], allowed: Array
+) -> tuple[Array, bool]:
+    """Return shares with which no question has more than its allowed variance, and whether there are any.
+
+    Questions that would have more count more, and less again where that was too much. Where that goes back
+    and forth, as it may between two ways to share, they only count more.
+    """
+    asked = {items: place for place, items in enumerate(questions)}
+    tried, shares = weights.copy(), None
+    best: tuple[float, Array] | None = None
+    for number in range(2 * _TRIES):
+        extra = [tried[asked[items]] if items in asked else 0.1 for items in sparse]
+        shares, variances = model.best(tried, extra=extra, start=shares)
+        known = ~np.isnan(variances)
+        times = np.where(known, variances, 0.0) / allowed
+        if times.max(initial=0.0) <= _MET:
+            measure = float(weights[known] @ np.log(variances[known]))
+            best = (measure, shares) if best is None or measure < best[0] else best
+            # None counts for more than it must.
+            if number >= _TRIES or (times[tried > 1.001 * weights] > _NEAR).all():
+                break
+        elif number >= _TRIES and best is not None:
+            break
+        least = 1 / _FASTEST if number < _TRIES else 1.0
+        tried = np.maximum(tried * np.clip(times, least, _FASTEST), weights)
+    assert shares is not None
+    return (shares, False) if best is None else (best[1], True)
+
+
+class _Model:
+    """Variances of questions as a function of the shares of whole tables."""
+
+    def __init__(
+        self, lattice: TableLattice, questions: Sequence[Depths | None], budget: Budget, reserved: float
+    ) -> None:
+        self._tables, self._curve, self._room = len(lattice.tables), _curve(budget), 1 - reserved
+        known = [each if each is not None and lattice.knows(each) else None for each in questions]
+        found = sorted({part for each in known if each is not None for part in components(each)})
+        places = {part: place for place, part in enumerate(found)}
+        self._precision = np.zeros((self._tables, len(found)))
+        for row, table in enumerate(lattice.tables):
+            for part in components(table):
+                if part in places:
+                    self._precision[row, places[part]] = 1 / lattice.merged(table, part)
+        self._parts = np.zeros((len(questions), len(found)))
+        for row, each in enumerate(known):
+            for part in components(each) if each is not None else ():
+                self._parts[row, places[part]] = lattice.part(each, part)  # type: ignore[arg-type]
+        self._known = np.array([each is not None for each in known])
+
+    def best(
+        self, weights: Array, *, extra: Sequence[float], start: Array | None = None
+    ) -> tuple[Array, Array]:
+        """Return the best shares, of tables and then of further ones with `extra` weights of their own.
+
+        A further table answers a question that no whole table knows, with an error that goes with 1 / share.
+        With the shares come the variances of the questions, not known of those. `start` are shares nearby.
+        """
+        known = weights * self._known
+        total = known.sum() + sum(extra)
+        own = self._room * np.array(extra, dtype=np.float64) / total
+        room = self._room - own.sum()
+        shares = np.full(self._tables, room / max(self._tables, 1))
+        if start is not None and self._tables:
+            shares = np.maximum(start[: self._tables], _LEAST * shares)
+            shares *= room / shares.sum()
+        variances = np.full(len(weights), np.nan)
+        for _ in range(_ROUNDS if self._tables else 0):
+            precisions, gains = self._precisions(shares)
+            inverse = 1 / (precisions @ self._precision)
+            variances = np.where(self._known, self._parts @ inverse, np.nan)
+            counted = np.where(self._known, known / np.where(self._known, variances, 1.0), 0.0)
+            given = precisions * gains * (self._precision @ (inverse**2 * (self._parts.T @ counted)))
+            # Half of the way, in proportion: the whole of it may go back and forth.
+            new = np.sqrt(shares * given)
+            new *= room / max(new.sum(), 1e-300)
+            done = np.abs(new - shares).max(initial=0.0) < _CLOSE
+            shares = new
+            if done:
+                break
+        return np.concatenate([shares, own]), variances
+
+    def _precisions(self, shares: Array) -> tuple[Array, Array]:
+        """Return 1 / variance at each share, and how fast it grows: 2 where noise is wide, faster below."""
+        nodes, precisions, gains = self._curve
+        places = np.log(shares)
+        return np.exp(np.interp(places, nodes, precisions)), np.interp(places, nodes, gains)
+
+
+@lru_cache(maxsize=16)
+def _curve(budget: Budget) -> tuple[Array, Array, Array]:
+    """Return logarithms of shares and of 1 / variance, and the slope: lines between are exact to 10^-4."""
+    nodes = np.linspace(log(_SMALLEST), 0.0, _NODES)
+    precisions = -np.log([budget.variance(share) for share in np.exp(nodes).tolist()])
+    return nodes, precisions, np.gradient(precisions, nodes)
