@@ -14,18 +14,32 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import combinations
+from itertools import combinations, product
 from math import prod, sqrt
 from typing import Any
 
 from hushtable.domain.domain import Domain
-from hushtable.domain.items import Item, attribute_at, items_of, label_of
+from hushtable.domain.items import Item, attribute_at, is_as_fine, items_and_ranges, label_of, levels_of
 from hushtable.domain.kinds import plain
+from hushtable.domain.wording import is_ordered
 from hushtable.errors import BadChoice, shown
 from hushtable.laws.rationals import as_positive
-from hushtable.planning.sharing import STEPS, WHOLE, Budget, PlannedLattice, cells_of, is_whole, knows, shared
+from hushtable.planning.sharing import (
+    STEPS,
+    WHOLE,
+    Budget,
+    PlannedLattice,
+    Sought,
+    cells_of,
+    is_whole,
+    knows,
+    parts_of,
+    shared,
+)
 from hushtable.planning.wording import aligned, number, paragraph, percent
 from hushtable.structures.lattice import TableLattice
+from hushtable.structures.pruned import Tree
+from hushtable.structures.structure import Structure
 from hushtable.structures.tables import Tables
 
 _MOST_TABLES = 300  # of a default: with more, each would get next to nothing
@@ -38,10 +52,19 @@ _EVERYBODY = "total"  # the table over no attribute
 
 @dataclass(frozen=True, slots=True)
 class AskedQuestion:
-    """How many, by these items; questions with twice the weight count twice."""
+    """How many, by these items, those at the places of `ranges` in any range of their values.
+
+    Questions with twice the weight count twice.
+    """
 
     items: tuple[Item, ...]
     weight: Fraction = Fraction(1)
+    ranges: frozenset[int] = frozenset()
+
+    @property
+    def sought(self) -> Sought:
+        """What tables share epsilon for."""
+        return Sought(self.items, float(self.weight), self.ranges)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -62,6 +85,7 @@ class QuestionPlan:
     tables: tuple[tuple[Item, ...], ...]
     shares: tuple[int, ...]
     size: int
+    tree: Structure | None = None  # what is published instead of tables
 
     def __repr__(self) -> str:
         return _text(self)
@@ -72,8 +96,10 @@ class QuestionPlan:
         return WHOLE * self.size
 
     @property
-    def structure(self) -> Tables:
-        """The tables as a structure to publish."""
+    def structure(self) -> Structure:
+        """The tables as a structure to publish, or a tree."""
+        if self.tree is not None:
+            return self.tree
         named = {self.label(items): share for items, share in self._of_all if items}
         return Tables(*named, shares=list(named.values()))
 
@@ -97,6 +123,17 @@ class QuestionPlan:
         """Return what a table or a question is called; without items, it is about everybody together."""
         return ",".join(_quoted(self.domain, item) for item in items)
 
+    def asked(self, question: AskedQuestion) -> str:
+        """Return what a question is called: as it may be asked."""
+        return ",".join(
+            _quoted(self.domain, item) + ":ranges" * (item.place in question.ranges)
+            for item in question.items
+        )
+
+    def groups(self, question: AskedQuestion) -> int:
+        """Return how many groups a question has, each with any range."""
+        return cells_of(self.domain, [each for each in question.items if each.place not in question.ranges])
+
     def is_whole(self, items: tuple[Item, ...]) -> bool:
         """Return whether a table is published whole."""
         return is_whole(self.domain, items, self.size)
@@ -109,17 +146,20 @@ class QuestionPlan:
         return made, made.at([self.budget.variance(self.shares[each] / total) for each in whole])
 
     def error(self, question: object) -> float | None:
-        """Return the root mean square error to expect for a group of a question.
+        """Return the root mean square error to expect for a group of a question, or for a range of any ends.
 
         None where no whole table knows it: then the error depends on counts that nobody knows yet.
         """
-        return self._error(items_of(self.domain, question))
+        return self._error(*items_and_ranges(self.domain, question))
 
-    def _error(self, items: tuple[Item, ...]) -> float | None:
+    def _error(self, items: tuple[Item, ...], ranges: frozenset[int]) -> float | None:
         made, lattice = self._fit
         depths = made.depths(items)
         if depths is None or not lattice.knows(depths):
             return None
+        if ranges:
+            parts = parts_of(made, lattice, depths, ranges)
+            return sqrt(sum(lattice.variance(each) * part for each, part in parts.items()))
         # A question at a level that no table has adds up values of a finer one.
         finer = prod(
             lattice.chains[place].sizes[depth] / attribute_at(self.domain, item).size
@@ -142,9 +182,9 @@ class QuestionPlan:
             ],
             "questions": [
                 {
-                    "question": self.label(each.items),
-                    "groups": cells_of(self.domain, each.items),
-                    "error": self._error(each.items),
+                    "question": self.asked(each),
+                    "groups": self.groups(each),
+                    "error": self._error(each.items, each.ranges),
                 }
                 for each in self.questions
             ],
@@ -155,9 +195,9 @@ def _text(plan: QuestionPlan) -> str:
     """Return the page: questions with the error to expect, then the tables that answer them."""
     asked, total = [["question", "groups", "error to expect"]], sum(plan.shares)
     for each in plan.questions[:_LISTED]:
-        error = plan._error(each.items)
+        error = plan._error(each.items, each.ranges)
         said = "depends on the counts: a cutoff hides small ones" if error is None else f"± {number(error)}"
-        asked.append([plan.label(each.items), f"{cells_of(plan.domain, each.items):,}", said])
+        asked.append([plan.asked(each), f"{plan.groups(each):,}", said])
     tables = [["table", "cells", "share of epsilon", "published"]]
     for items, share in plan._of_all[:_LISTED]:
         kind = "whole" if plan.is_whole(items) else f"up to {plan.size:,} rows"
@@ -168,7 +208,12 @@ def _text(plan: QuestionPlan) -> str:
         f"With epsilon = {plain(plan.budget.epsilon)}, answers to these questions will be off by about so "
         "much (one standard deviation, in a group):"
     )
+    if any(each.ranges for each in plan.questions):
+        lead = lead.replace("in a group", "in a group, or in a range between any two values")
     parts = [paragraph(lead), aligned(asked), paragraph("They come from these tables:"), aligned(tables)]
+    if plan.tree is not None:
+        told = f"The cells are too many for whole tables, so a tree is published: structure=ht.{plan.tree!r}."
+        return "\n\n".join([paragraph(told), aligned(asked)])
     if len(plan.questions) > _LISTED or len(plan.tables) > _LISTED:
         parts.append("Only the first are listed; `to_dict()` and --json have all.")
     return "\n\n".join(parts)
@@ -180,40 +225,76 @@ def asked_questions(domain: Domain, ask: object) -> tuple[AskedQuestion, ...]:
     if not entries:
         hint = 'Name attributes, as in ask=["town", "town,job", "month(day),diagnosis"].'
         raise BadChoice(f"ask={shown(ask)} names no questions", hint)
-    found: dict[tuple[Item, ...], Fraction] = {}
+    found: dict[tuple[tuple[Item, ...], frozenset[int]], Fraction] = {}
     for entry in entries:
         weight, said = Fraction(1), entry
         if isinstance(entry, Mapping) and "ask" in entry and set(entry) <= {"ask", "weight"}:
             hint = "Weights say how much a question counts: 2 for twice as much as 1."
             weight = as_positive(entry.get("weight", 1), name="weight", hint=hint)
             said = entry["ask"]
-        items = items_of(domain, said)
-        if items in found:
+        items, ranges = items_and_ranges(domain, said)
+        for place in ranges:
+            if not is_ordered(domain.attributes[place].values):
+                fact = f"{shown(domain.names[place])} has categories, which have no order and no ranges"
+                raise BadChoice(fact, "Leave `:ranges` out, or ask at one of its levels.")
+        if (items, ranges) in found:
             raise BadChoice(f"the question {shown(said)} is named twice", "Name it once; give it a weight.")
-        found[items] = weight
-    return tuple(AskedQuestion(items, weight) for items, weight in found.items())
+        found[items, ranges] = weight
+    return tuple(AskedQuestion(items, weight, ranges) for (items, ranges), weight in found.items())
 
 
 def planned_for(
     domain: Domain, questions: Sequence[AskedQuestion], *, size: int, budget: Budget
 ) -> QuestionPlan:
     """Return the tables for these questions, of up to `size` rows each."""
-    candidates = [question.items for question in questions]
+    candidates = list(dict.fromkeys(question.items for question in questions))
     # What a table with a cutoff hides is estimated from whole tables of its attributes.
     for items in list(candidates):
         if not is_whole(domain, items, size):
             candidates += [(item,) for item in items if len(items) > 1]
-    weights = [float(question.weight) for question in questions]
     extra = _extra(domain, questions, candidates, size)
+    for question in questions:
+        if question.ranges and not is_whole(domain, question.items, size):
+            tree = _tree(domain, questions, size)
+            return QuestionPlan(domain, budget, tuple(questions), (), (), size, tree)
+        candidates += _coarser(domain, question)
+    little = 0.1 * float(sum(each.weight for each in questions)) / len(questions)
     found = shared(
         domain,
-        [*(question.items for question in questions), *extra],
-        [*weights, *[0.1 * sum(weights) / len(weights)] * len(extra)],
+        [*(question.sought for question in questions), *(Sought(items, little) for items in extra)],
         list(dict.fromkeys(candidates)),
         size=size,
         budget=budget,
     )
     return QuestionPlan(domain, budget, tuple(questions), *found, size)
+
+
+def _coarser(domain: Domain, question: AskedQuestion) -> list[tuple[Item, ...]]:
+    """Return tables of runs of the values that are asked for in ranges, from which few cells make a range."""
+    choices: list[list[tuple[Item, ...]]] = []
+    for item in question.items:
+        attribute = domain.attributes[item.place]
+        levels = range(len(levels_of(attribute)) + 1)
+        coarser = [
+            Item(item.place, level) for level in levels if is_as_fine(domain, item, Item(item.place, level))
+        ]
+        choices.append([(), *((each,) for each in coarser)] if item.place in question.ranges else [(item,)])
+    return [sum(each, ()) for each in product(*choices)] if question.ranges else []
+
+
+def _tree(domain: Domain, questions: Sequence[AskedQuestion], size: int) -> Structure:
+    """Return the tree for ranges in more cells than a whole table may have: for one question about all."""
+    question = next(each for each in questions if each.ranges and not is_whole(domain, each.items, size))
+    everything = tuple(Item(place) for place in range(len(domain.names)))
+    if len(questions) > 1 or question.items != everything:
+        cells = cells_of(domain, question.items)
+        fact = f"ranges are asked for in {cells:,} cells, and whole tables have up to {WHOLE * size:,}"
+        hint = "Ask at a coarser level, raise the size, or publish a tree alone: structure=ht.Tree()."
+        raise BadChoice(fact, hint)
+    if len(question.ranges) > 1:
+        return Tree(order="morton")
+    names = sorted(domain.names, key=lambda name: domain.places[name] in question.ranges)
+    return Tree(order=names if len(names) > 1 else None)
 
 
 def _extra(
@@ -225,7 +306,7 @@ def _extra(
     return [
         items
         for items in dict.fromkeys(candidates)
-        if items not in asked and not any(knows(each, items) for each in whole)
+        if items not in asked and not any(knows(domain, each, items) for each in whole)
     ]
 
 
@@ -254,8 +335,8 @@ def planned_by_default(domain: Domain, *, size: int, budget: Budget) -> Question
         return None
     else:
         cells = _CELLS_OF_TWO if attributes <= 2 else _CELLS_OF_MORE
-    asked, weights = [*tables, ()], [*[1.0] * len(tables), _TOTAL]
-    found, shares = shared(domain, asked, weights, asked, size=size, budget=budget, reserved=cells)
+    asked = [*map(Sought, tables), Sought((), _TOTAL)]
+    found, shares = shared(domain, asked, [*tables, ()], size=size, budget=budget, reserved=cells)
     if cells:
         found, shares = (*found, everything), (*shares, max(1, round(cells * STEPS)))
     return QuestionPlan(domain, budget, tuple(map(AskedQuestion, tables)), found, shares, size)

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
+from itertools import pairwise
 from math import log, prod
 from typing import NamedTuple
 
@@ -20,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.domain.domain import Domain
-from hushtable.domain.items import Item, attribute_at
+from hushtable.domain.items import Item, attribute_at, coarse_first, is_as_fine, parents_between
 from hushtable.laws.geometric import Geometric
 from hushtable.laws.law import NoiseLaw
 from hushtable.structures.lattice import MOST_FITTED, Depths, LevelChain, TableLattice, components
@@ -29,6 +30,8 @@ STEPS = 1000  # shares are whole numbers of this many parts
 # A table of so many times as many cells as a size is published whole: that hides nothing, and a file of
 # several tables is little larger for it.
 WHOLE = 3
+_RANGES = 48  # whose mean stands for all
+_IRRATIONAL = 0.6180339887498949, 0.41421356237309503
 _ROUNDS = 500
 _NODES, _SMALLEST = 400, 1e-5  # of shares, for which variances are computed
 _CLOSE = 1e-5
@@ -67,21 +70,52 @@ def cells_of(domain: Domain, items: Sequence[Item]) -> int:
     return prod(attribute_at(domain, item).size for item in items)
 
 
-def knows(table: Items, question: Items) -> bool:
+def knows(domain: Domain, table: Items, question: Items) -> bool:
     """Return whether a whole table has all items of a question, at their levels or at finer ones."""
-    levels = dict(table)
-    return all(place in levels and levels[place] <= level for place, level in question)
+    return all(any(is_as_fine(domain, own, item) for own in table) for item in question)
+
+
+class Sought(NamedTuple):
+    """A question: its items, how much it counts, and the places of those that are asked for in ranges."""
+
+    items: Items
+    weight: float = 1.0
+    ranges: frozenset[int] = frozenset()
+
+    def cells(self, domain: Domain) -> float:
+        """Return how many cells of the domain an answer adds up, on average."""
+        found = float(domain.cells_total)
+        for item in self.items:
+            size = attribute_at(domain, item).size
+            found *= (
+                float(np.diff(ranges_of(size), axis=1).mean()) / size
+                if item.place in self.ranges
+                else 1 / size
+            )
+        return found
+
+
+def ranges_of(size: int) -> NDArray[np.int64]:
+    """Return first values and ends of ranges as people may ask for them: any two ends, alike."""
+    one, two = (np.arange(1, _RANGES + 1) * each % 1 for each in _IRRATIONAL)
+    ends = np.stack([np.floor(one * size), np.floor(two * size)], axis=1).astype(np.int64)
+    ends.sort(axis=1)
+    ends[:, 1] += 1
+    return ends
 
 
 class PlannedLattice:
-    """Tables over chains of the levels in use, of which sizes alone matter."""
+    """Tables over chains of the levels in use, of which sizes alone matter, but for ranges."""
 
     def __init__(self, domain: Domain, tables: Sequence[Items]) -> None:
         used: dict[int, set[int]] = {}
         for items in tables:
             for place, level in items:
                 used.setdefault(place, set()).add(level)
-        self._levels = {place: sorted(levels, reverse=True) for place, levels in used.items()}
+        self._domain = domain
+        self._levels = {
+            place: coarse_first(domain.attributes[place], levels) for place, levels in used.items()
+        }
         nothing = np.zeros(0, dtype=np.intp)
         self._chains = {
             place: LevelChain(
@@ -97,21 +131,36 @@ class PlannedLattice:
         """Return the tables with the variances of their noise."""
         return TableLattice(self._chains, self.tables, variances)
 
+    def parts_of_ranges(self, place: int, depth: int) -> Array:
+        """Return by how much components of each depth count in the variance of a range, on average."""
+        levels, attribute = self._levels[place], self._domain.attributes[place]
+        parents = [np.zeros(self._chains[place].sizes[1], dtype=np.intp)]
+        for coarse, fine in pairwise(levels[:depth]):
+            parents.append(parents_between(attribute, fine, coarse).astype(np.intp))
+        chain = LevelChain(self._chains[place].sizes[: depth + 1], tuple(parents))
+        values = np.arange(chain.sizes[depth])
+        ends = ranges_of(chain.sizes[depth])
+        inside = (ends[:, :1] <= values) & (values < ends[:, 1:])
+        return chain.parts(inside.astype(np.float64), depth)
+
     def depths(self, items: Sequence[Item]) -> Depths | None:
         """Return items as depths: at the coarsest level in use that is fine enough; None where none is."""
         found = []
-        for place, level in sorted(items):
-            fine = [depth for depth, own in enumerate(self._levels.get(place, ()), start=1) if own <= level]
+        for item in sorted(items):
+            fine = [
+                depth
+                for depth, own in enumerate(self._levels.get(item.place, ()), start=1)
+                if is_as_fine(self._domain, Item(item.place, own), item)
+            ]
             if not fine:
                 return None
-            found.append((place, fine[0]))
+            found.append((item.place, fine[0]))
         return tuple(found)
 
 
 def shared(
     domain: Domain,
-    questions: Sequence[Items],
-    weights: Sequence[float],
+    questions: Sequence[Sought],
     candidates: Sequence[Items],
     *,
     size: int,
@@ -120,19 +169,19 @@ def shared(
 ) -> tuple[tuple[Items, ...], tuple[int, ...]]:
     """Return the candidates that are worth a table, and their shares; `reserved` is for others."""
     tables = list(candidates)
-    sizes = np.array([float(cells_of(domain, items)) for items in questions])
-    allowed = np.where(sizes == domain.cells_total, _AT_MOST_OF_CELLS, _AT_MOST)
-    allowed = allowed * budget.variance(1.0) * (float(domain.cells_total) / sizes)
+    cells = np.array([each.cells(domain) for each in questions])
+    allowed = np.where(cells <= 1.0, _AT_MOST_OF_CELLS, _AT_MOST) * budget.variance(1.0) * cells
     while True:
         whole = [items for items in tables if is_whole(domain, items, size)]
         everyone = [*whole, *(items for items in tables if items not in whole)]
         made = PlannedLattice(domain, whole)
-        depths = [made.depths(items) for items in questions]
-        model = _Model(made.at([1.0] * len(whole)), depths, budget, reserved)
-        shares, met = _met(model, questions, np.array(weights), everyone[len(whole) :], allowed)
+        model = _Model(made, questions, budget, reserved)
+        shares, met = _met(model, questions, everyone[len(whole) :], allowed)
         kept = [items for items, share in zip(everyone, shares, strict=True) if share >= _WORTH]
         answered = all(
-            any(knows(items, each) for items in kept) for each in questions if is_whole(domain, each, size)
+            any(knows(domain, items, each.items) for items in kept)
+            for each in questions
+            if is_whole(domain, each.items, size)
         )
         if len(kept) == len(tables) or not answered:
             break
@@ -146,14 +195,15 @@ def shared(
 
 
 def _met(
-    model: _Model, questions: Sequence[Items], weights: Array, sparse: Sequence[Items], allowed: Array
+    model: _Model, questions: Sequence[Sought], sparse: Sequence[Items], allowed: Array
 ) -> tuple[Array, bool]:
     """Return shares with which no question has more than its allowed variance, and whether there are any.
 
     Questions that would have more count more, and less again where that was too much. Where that goes back
     and forth, as it may between two ways to share, they only count more.
     """
-    asked = {items: place for place, items in enumerate(questions)}
+    asked = {each.items: place for place, each in enumerate(questions)}
+    weights = np.array([each.weight for each in questions])
     tried, shares = weights.copy(), None
     best: tuple[float, Array] | None = None
     for number in range(2 * _TRIES):
@@ -179,10 +229,12 @@ class _Model:
     """Variances of questions as a function of the shares of whole tables."""
 
     def __init__(
-        self, lattice: TableLattice, questions: Sequence[Depths | None], budget: Budget, reserved: float
+        self, made: PlannedLattice, questions: Sequence[Sought], budget: Budget, reserved: float
     ) -> None:
-        self._tables, self._curve, self._room = len(lattice.tables), _curve(budget), 1 - reserved
-        known = [each if each is not None and lattice.knows(each) else None for each in questions]
+        self._tables, self._curve, self._room = len(made.tables), _curve(budget), 1 - reserved
+        lattice = made.at([1.0] * self._tables)
+        depths = [made.depths(each.items) for each in questions]
+        known = [each if each is not None and lattice.knows(each) else None for each in depths]
         found = sorted({part for each in known if each is not None for part in components(each)})
         places = {part: place for place, part in enumerate(found)}
         self._precision = np.zeros((self._tables, len(found)))
@@ -191,9 +243,10 @@ class _Model:
                 if part in places:
                     self._precision[row, places[part]] = 1 / lattice.merged(table, part)
         self._parts = np.zeros((len(questions), len(found)))
-        for row, each in enumerate(known):
-            for part in components(each) if each is not None else ():
-                self._parts[row, places[part]] = lattice.part(each, part)  # type: ignore[arg-type]
+        for row, (answered, question) in enumerate(zip(known, questions, strict=True)):
+            if answered is not None:
+                parts = parts_of(made, lattice, answered, question.ranges)
+                self._parts[row, [places[part] for part in parts]] = list(parts.values())
         self._known = np.array([each is not None for each in known])
 
     def best(
@@ -233,6 +286,23 @@ class _Model:
         nodes, precisions, gains = self._curve
         places = np.log(shares)
         return np.exp(np.interp(places, nodes, precisions)), np.interp(places, nodes, gains)
+
+
+def parts_of(
+    made: PlannedLattice, lattice: TableLattice, table: Depths, ranges: frozenset[int]
+) -> dict[Depths, float]:
+    """Return by how much the variance of each component counts in that of an answer, on average."""
+    along = {
+        place: made.parts_of_ranges(place, depth).tolist()
+        if place in ranges
+        else [lattice.part_along(place, depth, to) for to in range(depth + 1)]
+        for place, depth in table
+    }
+    found = {}
+    for component in components(table):
+        to = dict(component)
+        found[component] = prod(along[place][to.get(place, 0)] for place, _ in table)
+    return found
 
 
 @lru_cache(maxsize=16)
