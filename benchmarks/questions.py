@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks import hopeless, sets
+from benchmarks import hopeless, sets, shares
 from benchmarks.grouped import MANY_GROUPS, SIZE, Measured, measured, published
 from benchmarks.real import MISSING, NAMES, AskedTable, Item, Question, real_table
 from benchmarks.report import Bar, Figure, Say, Sheet
@@ -69,7 +69,7 @@ def _published_and_asked(say: Say) -> Iterator[Arm]:
         for epsilon in _EPSILONS:
             for way in _MEANS:
                 say(f"{name}, epsilon {float(epsilon):g}, {way}")
-                ask = None if way == "default" else some
+                ask = None if way == "default" else [*some, *both]
                 found = measured(table, [*some, *both], epsilon=epsilon, releases=releases, ask=ask)
                 yield Arm(name, epsilon, way, found[: len(some)], found[len(some) :])
 
@@ -273,4 +273,4 @@ def _without_data(sheet: Sheet) -> Sheet:
     return sheet
 
 
-SHEETS = (errors, intervals, widths, predictions, adult, sets.losses, hopeless.calls)
+SHEETS = (errors, intervals, widths, predictions, shares.best, adult, sets.losses, hopeless.calls)

@@ -13,12 +13,12 @@ import hushtable as ht
 from hushtable.domain.items import Item
 from hushtable.planning.questions import (
     AskedQuestion,
-    Budget,
     QuestionPlan,
     asked_questions,
     planned_by_default,
     planned_for,
 )
+from hushtable.planning.sharing import Budget
 from tests.harness.cases import few
 
 ONE = Budget(Fraction(1), 1)
@@ -143,3 +143,22 @@ def test_a_plan_reads_as_a_page_and_as_json() -> None:
 
 def test_questions_are_frozen_records() -> None:
     assert asked_questions(domain(3, 4), "a0,a1") == (AskedQuestion((Item(0), Item(1))),)
+
+
+def test_a_plan_with_an_assumption_leads_to_tables_where_they_are_better() -> None:
+    of = domain(120, 100, 24)
+    plan = ht.plan(of, epsilon=1, size=5000, expect_cells=30_000, expect_mean=8, expect_sd=10)
+    compared = plan.against_questions()
+    assert set(compared) == {"a0", "a1", "a2", "a0,a1", "a0,a2", "a1,a2"}
+    assert all(tables < cells for tables, cells in compared.values())
+    expected = plan.questions.error("a0")
+    assert compared["a0"][0] == pytest.approx(0.8 * expected)
+    assert "Several tables answer 6 of 6 questions better" in repr(plan)
+    assert plan.to_dict()["questions"]["a0"]["tables"] == compared["a0"][0]
+
+
+def test_a_plan_of_cells_alone_compares_no_questions() -> None:
+    plan = ht.plan(domain(10**7), epsilon=1, size=1000, expect_cells=2000, expect_mean=50, expect_sd=10)
+    assert plan.questions is None
+    assert plan.against_questions() == {}
+    assert "Several tables" not in repr(plan)

@@ -214,7 +214,6 @@ def test_sql_adds_up_one_table(tmp_path: Path) -> None:
         ({"ask": ["town"], "structure": "cells"}, "structure says it too"),
         ({"ask": ["town"], "summary": ht.Priority(size=5), "size": None}, "summary says it too"),
         ({"ask": ["town"], "size": None}, "no size is given"),
-        ({"ask": ["day:ranges"]}, "publish a tree"),
     ],
 )
 def test_questions_that_do_not_fit_are_refused(settings: dict[str, Any], words: str, tmp_path: Path) -> None:

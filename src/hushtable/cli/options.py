@@ -62,7 +62,7 @@ Ask: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(
         metavar="NAMES",
-        help="A question to publish for: town,job or 'month(day),job'. May be given several times.",
+        help="A question to publish for: town,job or 'month(day),job' or town,day:ranges. May be repeated.",
         autocompletion=attribute_names,
     ),
 ]

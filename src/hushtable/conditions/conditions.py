@@ -15,12 +15,14 @@ from typing import Any
 import numpy as np
 
 from hushtable.conditions.formulas import Formula, Leaf, all_of
-from hushtable.conditions.naming import place_of
+from hushtable.conditions.naming import item_named
+from hushtable.conditions.nesting import own_codes
 from hushtable.conditions.ranges import Runs, run, runs_of
 from hushtable.conditions.selection import Selection
 from hushtable.conditions.values import bound_of, code_of, codes_of
 from hushtable.domain.attributes import Attribute, Categories
 from hushtable.domain.domain import Domain
+from hushtable.domain.items import attribute_at
 from hushtable.errors import BadQuery, shown
 
 _NOTHING: Mapping[str, object] = MappingProxyType({})
@@ -58,8 +60,8 @@ def selected(
     where                                   the cells
     ======================================  =======================================================
     None                                    all
-    a mapping of names to values            each attribute has its value, or one of a list, or
-                                            lies in `between(low, high)`
+    a mapping of names to values            each attribute, or attribute at a level, has its value, or
+                                            one of a list, or lies in `between(low, high)`
     text                                    those for which the SQL condition is true
     ======================================  =======================================================
     """
@@ -80,8 +82,8 @@ def selected(
 def _leaves(domain: Domain, values: Mapping[str, object]) -> list[Formula]:
     leaves: list[Formula] = []
     for name, value in values.items():
-        place = place_of(domain, name)
-        leaves.append(Leaf(place, _codes(domain.attributes[place], value)))
+        item = item_named(domain, name)
+        leaves.append(Leaf(item.place, own_codes(domain, item, _codes(attribute_at(domain, item), value))))
     return leaves
 
 

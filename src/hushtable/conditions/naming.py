@@ -1,7 +1,8 @@
-"""Which attribute a name means.
+"""Which attribute a name means, or which level of one.
 
 Promise: a name is an attribute's own, to the letter; in SQL upper and lower case are the same where that
-leaves one attribute. Any other name is a `BadQuery` with the nearest one.
+leaves one attribute. `month(day)` is an attribute at one of its levels. Any other name is a `BadQuery` with
+the nearest one.
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ from __future__ import annotations
 from difflib import get_close_matches
 
 from hushtable.domain.domain import Domain
-from hushtable.errors import BadQuery, shown
+from hushtable.domain.items import Item, item_of, items_in
+from hushtable.errors import BadChoice, BadQuery, shown
 
 # DuckDB folds the case of names in ASCII only; `str.lower` would make one name of two.
 _LOWER = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
@@ -22,6 +24,20 @@ def in_lower_case(name: str) -> str:
     'grÖsse'
     """
     return name.translate(_LOWER)
+
+
+def item_named(domain: Domain, name: object, *, folded: bool = False) -> Item:
+    """Return the attribute of this name, or the one at a level that it is a label of."""
+    if isinstance(name, str) and name not in domain.names and name.endswith(")"):
+        try:
+            (said,) = items_in(name)
+            found = item_of(domain, said)
+        except (BadChoice, ValueError):
+            pass  # it may be a name all the same
+        else:
+            if found.level and not said.ranges:
+                return found
+    return Item(place_of(domain, name, folded=folded))
 
 
 def place_of(domain: Domain, name: object, *, folded: bool = False) -> int:

@@ -17,14 +17,16 @@ from hushtable.conditions.expressions import Constant, Moment, constant, parsed,
 from hushtable.conditions.formulas import FALSE, TRUE, Formula, Leaf, all_of, any_of
 from hushtable.conditions.guard.expressions import Expression
 from hushtable.conditions.guard.texts import in_one_line
-from hushtable.conditions.naming import place_of
+from hushtable.conditions.naming import item_named
+from hushtable.conditions.nesting import LARGEST_TRIED, own_codes
 from hushtable.conditions.ranges import Runs, complement, intersection, run, runs_of, runs_where, union
 from hushtable.conditions.values import bound_of, code_of, codes_of, edge_text
 from hushtable.domain.attributes import Attribute, Bins, Categories, Edges, Integers, Times
 from hushtable.domain.domain import Domain
+from hushtable.domain.items import Item, attribute_at, label_of
 from hushtable.errors import BadQuery, shown
 
-LARGEST_EVALUATED = 10**7
+LARGEST_EVALUATED = LARGEST_TRIED
 
 _SIGNS = {
     "COMPARE_EQUAL": "=",
@@ -68,26 +70,26 @@ def _formula(domain: Domain, tree: Expression, *, negated: bool) -> Formula:
         parts = [_formula(domain, part, negated=negated) for part in tree.parts]
         both = (tree.kind == "CONJUNCTION_AND") is not negated
         return all_of(parts, domain) if both else any_of(parts, domain)
-    places = {_place(domain, path) for path in tree.columns}
-    if not places:
+    items = {_item(domain, path) for path in tree.columns}
+    if not items:
         return _fixed(tree, negated=negated)
-    if len(places) > 1:
-        _refuse_two(domain, sorted(places))
-    (place,) = places
-    found = _truth(domain.attributes[place], tree)
-    return Leaf(place, found.false if negated else found.true)
+    if len(items) > 1:
+        _refuse_two(domain, sorted(items))
+    (item,) = items
+    found = _truth(attribute_at(domain, item), tree)
+    return Leaf(item.place, own_codes(domain, item, found.false if negated else found.true))
 
 
-def _place(domain: Domain, path: tuple[str, ...]) -> int:
-    """Return the attribute that a column names."""
+def _item(domain: Domain, path: tuple[str, ...]) -> Item:
+    """Return the attribute that a column names, or the one at a level."""
     if len(path) > 1:
         fact = f"the condition uses {in_one_line('.'.join(path))}, a name with a dot"
         raise BadQuery(fact, "Write the attribute's name alone; put it in double quotes if it holds a dot.")
-    return place_of(domain, path[0], folded=True)
+    return item_named(domain, path[0], folded=True)
 
 
-def _refuse_two(domain: Domain, places: list[int]) -> NoReturn:
-    names = " and ".join(shown(domain.names[place]) for place in places[:3])
+def _refuse_two(domain: Domain, items: list[Item]) -> NoReturn:
+    names = " and ".join(shown(label_of(domain, item)) for item in items[:3])
     fact = f"one comparison ties {names} together, so its cells cannot be counted attribute by attribute"
     hint = "Compare each attribute with constants, or use `sql` for an answer without error bars."
     raise BadQuery(fact, hint)

@@ -1,14 +1,15 @@
 """Attributes at one of their levels, as tables and questions name them: `day`, `month(day)`.
 
-Promise: a text names exactly one attribute and one of its levels, or is refused with the nearest name. Codes
-at a level follow from the codes of the attribute's own values by what the domain declares.
+Promise: a text names exactly one attribute and one of its levels, or is refused with the nearest name. Levels
+are those that the domain declares and, of ordered values, runs of them (`runs`). Codes at a level follow from
+the codes of the attribute's own values by what the domain declares.
 Cost: a few operations on whole arrays for the codes.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from difflib import get_close_matches
@@ -20,7 +21,8 @@ from numpy.typing import NDArray
 
 from hushtable.domain.attributes import Attribute, Bins, Times
 from hushtable.domain.domain import Domain
-from hushtable.domain.levels import CategoryLevel
+from hushtable.domain.levels import CategoryLevel, Level
+from hushtable.domain.runs import RunLevel, runs_of
 from hushtable.errors import BadChoice, shown
 
 # An item is a name, or a level and a name in brackets; either may stand in double quotes.
@@ -32,7 +34,10 @@ _ONE = re.compile("1 ([a-z]+)")
 
 
 class Item(NamedTuple):
-    """An attribute by its place in the domain, at a level: 0 for its own values, then from fine to coarse."""
+    """An attribute by its place in the domain, at a level: 0 for its own values, then those of `levels_of`.
+
+    Which of two levels is finer, `fineness` says.
+    """
 
     place: int
     level: int = 0
@@ -76,6 +81,32 @@ def _plain(word: str) -> str:
     return word[1:-1].replace('""', '"') if word.startswith('"') else word
 
 
+def levels_of(attribute: Attribute) -> tuple[Level | RunLevel, ...]:
+    """Return the levels of an attribute: those declared, and then runs of its values."""
+    return (*attribute.levels, *runs_of(attribute.values, attribute.levels))
+
+
+def level_of(attribute: Attribute, level: int) -> Level | RunLevel:
+    """Return one of its levels, from 1 on."""
+    return attribute.levels[level - 1] if level <= len(attribute.levels) else levels_of(attribute)[level - 1]
+
+
+def fineness(attribute: Attribute, level: int) -> tuple[int, int]:
+    """Return what is smaller for a coarser level: each value of a coarser one holds some of a finer one."""
+    return (level_of(attribute, level).values.size if level else attribute.size, -level)
+
+
+def coarse_first(attribute: Attribute, levels: Iterable[int]) -> list[int]:
+    """Return levels from coarse to fine."""
+    return sorted(levels, key=lambda level: fineness(attribute, level))
+
+
+def is_as_fine(domain: Domain, one: Item, two: Item) -> bool:
+    """Return whether an item tells apart all that another one does."""
+    attribute = domain.attributes[one.place]
+    return one.place == two.place and fineness(attribute, one.level) >= fineness(attribute, two.level)
+
+
 def item_of(domain: Domain, said: NamedItem) -> Item:
     """Return the item of a domain that is meant, or raise `BadChoice` with the nearest name."""
     names = domain.names
@@ -86,14 +117,16 @@ def item_of(domain: Domain, said: NamedItem) -> Item:
     place = domain.places[said.name]
     if said.level is None:
         return Item(place)
-    levels = [level.name for level in domain.attributes[place].levels]
+    attribute = domain.attributes[place]
+    levels = [level.name for level in levels_of(attribute)]
     for wanted in (said.level, f"1 {said.level}"):
         if wanted in levels:
             return Item(place, 1 + levels.index(wanted))
     fact = f"the attribute {shown(said.name)} has no level {shown(said.level)}"
-    if not levels:
+    declared = levels[: len(attribute.levels)]
+    if not declared:
         raise BadChoice(fact, "It has none; `levels` of its values in the domain file declares them.")
-    raise BadChoice(fact, _nearest(said.level, [_short(each) for each in levels], "Its levels are"))
+    raise BadChoice(fact, _nearest(said.level, [_short(each) for each in declared], "Its levels are"))
 
 
 def items_of(domain: Domain, said: object) -> tuple[Item, ...]:
@@ -101,6 +134,16 @@ def items_of(domain: Domain, said: object) -> tuple[Item, ...]:
 
     They are in the order of the domain, each attribute once.
     """
+    items, ranges = items_and_ranges(domain, said)
+    if ranges:
+        name = shown(domain.names[min(ranges)])
+        fact = f"ranges of {name} are asked for where a list of groups is needed"
+        raise BadChoice(fact, "Leave `:ranges` out; questions to publish for (`ask`) may have it.")
+    return items
+
+
+def items_and_ranges(domain: Domain, said: object) -> tuple[tuple[Item, ...], frozenset[int]]:
+    """Return the items that are meant, and the places of those that are asked for in ranges."""
     if isinstance(said, str):
         named = [NamedItem(said)] if said in domain.places else items_in(said)
     elif isinstance(said, Mapping):
@@ -113,16 +156,12 @@ def items_of(domain: Domain, said: object) -> tuple[Item, ...]:
         raise BadChoice(
             f"{shown(said)} names no attributes", 'Write a text such as "town,job", or a list of names.'
         )
-    for each in named:
-        if each.ranges:
-            fact = f"ranges of {shown(each.name)} cannot be asked for here"
-            raise BadChoice(fact, "Leave `:ranges` out, or publish a tree: structure=ht.Tree().")
     items = sorted(item_of(domain, each) for each in named)
     for one, two in pairwise(items):
         if one.place == two.place:
             name = shown(domain.names[one.place])
             raise BadChoice(f"the attribute {name} is named twice", "Name it once, at one level.")
-    return tuple(items)
+    return tuple(items), frozenset(item_of(domain, each).place for each in named if each.ranges)
 
 
 def label_of(domain: Domain, item: Item) -> str:
@@ -130,7 +169,7 @@ def label_of(domain: Domain, item: Item) -> str:
     attribute = domain.attributes[item.place]
     if not item.level:
         return attribute.name
-    return f"{_short(attribute.levels[item.level - 1].name)}({attribute.name})"
+    return f"{_short(level_of(attribute, item.level).name)}({attribute.name})"
 
 
 def attribute_at(domain: Domain, item: Item) -> Attribute:
@@ -138,7 +177,7 @@ def attribute_at(domain: Domain, item: Item) -> Attribute:
     attribute = domain.attributes[item.place]
     if not item.level:
         return attribute
-    values = attribute.levels[item.level - 1].values
+    values = level_of(attribute, item.level).values
     return replace(
         attribute, name=label_of(domain, item), values=values, levels=(), missing="drop", outside="drop"
     )
@@ -156,7 +195,9 @@ def codes_at(attribute: Attribute, level: int, codes: NDArray[np.int64]) -> NDAr
     """Return the codes at a level of an attribute of codes of its own values."""
     if not level:
         return codes
-    found = attribute.levels[level - 1]
+    found = level_of(attribute, level)
+    if isinstance(found, RunLevel):
+        return codes // found.width
     if isinstance(found, CategoryLevel):
         return found.codes[codes].astype(np.int64)
     values, coarser = attribute.values, found.values
@@ -175,13 +216,18 @@ def parents_between(attribute: Attribute, fine: int, coarse: int) -> NDArray[np.
     """Return the code at a coarser level of each code at a finer one."""
     if not fine:
         return codes_at(attribute, coarse, np.arange(attribute.size, dtype=np.int64))
-    finer = attribute.levels[fine - 1]
+    finer, coarser = level_of(attribute, fine), level_of(attribute, coarse)
+    if isinstance(finer, RunLevel):
+        return codes_at(attribute, coarse, np.arange(finer.values.size, dtype=np.int64) * finer.width)
+    if isinstance(coarser, RunLevel):  # which is longer than an even level
+        first = codes_at(attribute, fine, np.arange(coarser.width, dtype=np.int64))[-1] + 1
+        return np.arange(finer.values.size, dtype=np.int64) // int(first)
     if isinstance(finer, CategoryLevel):
         own = np.arange(attribute.size, dtype=np.int64)
         parents = np.empty(finer.values.size, dtype=np.int64)
         parents[codes_at(attribute, fine, own)] = codes_at(attribute, coarse, own)
         return parents
-    alone = replace(attribute, values=finer.values, levels=(attribute.levels[coarse - 1],))
+    alone = replace(attribute, values=finer.values, levels=(coarser,))
     return codes_at(alone, 1, np.arange(finer.values.size, dtype=np.int64))
 
 

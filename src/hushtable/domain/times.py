@@ -72,8 +72,8 @@ class Times:
         if self.unit == "month" and self.start != datetime(self.start.year, self.start.month, 1):
             fact = f"steps of months start at {self.start}, within a month"
             raise BadDomain(fact, f"Take start = {datetime(self.start.year, self.start.month, 1)}.")
-        if self._edge(self.size) != self.stop:
-            edges = (self._edge(steps) for steps in (self.size, self.size + 1) if steps)
+        if self.edge(self.size) != self.stop:
+            edges = (self.edge(steps) for steps in (self.size, self.size + 1) if steps)
             fits = " or ".join(f'stop = "{edge}"' for edge in edges if edge is not None)
             fact = f"times from {self.start} to {self.stop} do not divide into steps of {self.step_text}"
             raise BadDomain(fact, f"Take {fits}." if fits else "Take a shorter step.")
@@ -124,7 +124,7 @@ class Times:
             return ((time.year - self.start.year) * 12 + time.month - self.start.month) // self.every
         return (time - self.start) // timedelta(seconds=1) // self.every
 
-    def _edge(self, steps: int) -> datetime | None:
+    def edge(self, steps: int) -> datetime | None:
         """Return the time `steps` steps after the start, or None past the year 9999."""
         try:
             if self.unit == "second":

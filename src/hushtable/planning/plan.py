@@ -30,9 +30,10 @@ from hushtable.planning.judges import JUDGES, judged
 from hushtable.planning.judging import CLEARLY, Judgement
 from hushtable.planning.predictions import Prediction, Predictor, Setting
 from hushtable.planning.profile import LARGEST_DOMAIN, Profile
-from hushtable.planning.questions import Budget, asked_questions, planned_by_default, planned_for
+from hushtable.planning.questions import QuestionPlan, asked_questions, planned_by_default, planned_for
 from hushtable.planning.reading import profile_like, read_profile
 from hushtable.planning.rollups import Ladder, Rollup, ladders, rollups
+from hushtable.planning.sharing import Budget
 from hushtable.planning.sketches import SketchPrediction
 from hushtable.planning.sweep import Sweep
 from hushtable.planning.trees import fits_a_tree, judgement_of_tree, predicted_tree
@@ -51,6 +52,7 @@ _AS_GOOD = 1.05  # errors within this factor are as good: no assumption is so cl
 _FITS = 1.05  # of the size: more rows than that were not asked for
 _CELLS = Cells()
 _KNOWN = "Take 'tree', publish cells, or leave the plan and what it assumes out."
+_MEAN_SIZE = 0.8  # of an error, in standard deviations
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -154,6 +156,36 @@ class Plan:
         from hushtable.planning.sketches import predict_sketch
 
         return predict_sketch(self, structure)
+
+    @cached_property
+    def questions(self) -> QuestionPlan | None:
+        """What several tables are worth for what people usually ask, with the same epsilon and size.
+
+        None where that is the cells alone, and of a roll-up.
+        """
+        if self.domain is None:
+            return None
+        budget = Budget(self.epsilon, self.sensitivity, law_named(self.law_name))
+        return planned_by_default(self.domain, size=self.size, budget=budget)
+
+    def against_questions(self) -> dict[str, tuple[float, float]]:
+        """Return the error of a group of each question: by tables, and by the recommended cells, at least.
+
+        The latter is that of as many cells chosen by chance. Groups are worse off where counts that a cutoff
+        hides do not lie by chance.
+        """
+        plan = self.questions
+        if plan is None:
+            return {}
+        known = {plan.asked(each): (each, plan.error(plan.asked(each))) for each in plan.questions}
+        cells = {name: max(1, self.cells_total // plan.groups(each)) for name, (each, _) in known.items()}
+        sizes = sorted({cells[name] for name, (_, error) in known.items() if error is not None})
+        by_cells = self.predictor.predict(self.recommended.method, sizes=sizes).errors if sizes else {}
+        return {
+            name: (error * _MEAN_SIZE, by_cells[cells[name]])
+            for name, (_, error) in known.items()
+            if error is not None
+        }
 
     @property
     def structure(self) -> Literal["cells", "tree"]:
@@ -280,6 +312,10 @@ class Plan:
             "rollups": [asdict(each) | {"options": each.options} for each in self.rollups],
             "tree": None if self.tree is None else _as_dict(self.tree) | {"name": tree_name(self.tree)},
             "against_cells": self.against_cells,
+            "questions": {
+                name: {"tables": tables, "cells": cells}
+                for name, (tables, cells) in self.against_questions().items()
+            },
             "structure": self.structure,
         }
 

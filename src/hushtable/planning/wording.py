@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 WIDTH = 100
 _IN_FULL = 1e9
 _TIMES, _LARGE = 10, 10_000  # shares from here on are multiples; large ones, of two digits
+_MOST_QUESTIONS = 8  # on a page
 _UNITS = ("bytes", "kB", "MB", "GB", "TB")
 
 
@@ -39,6 +40,8 @@ def text_of(plan: Plan) -> str:
     ]
     if plan.worth:
         parts.append(f"To publish it: hushtable publish ... {plan.options}")
+    if asked := plan.against_questions():
+        parts.append(_questions(plan, asked))
     if plan.tree is not None:
         parts.append(_ranges(plan, plan.tree))
     if plan.rollups:
@@ -95,6 +98,20 @@ def _errors(plan: Plan) -> str:
     first = "Error to expect, in size, for sums over sets of cells chosen by chance:"
     second = "The same as a share of what such sets hold (mean: geometric, by which summaries are compared):"
     return f"{first}\n\n{aligned(sums)}\n\n{second}\n\n{aligned(shares)}"
+
+
+def _questions(plan: Plan, asked: dict[str, tuple[float, float]]) -> str:
+    """Return the errors of what people usually ask: by several tables, and by cells alone."""
+    lines = [["question", "several tables", f"cells, {name_of(plan.recommended)}"]]
+    shown = sorted(asked.items(), key=lambda each: each[1][0] / each[1][1])[:_MOST_QUESTIONS]
+    lines += [[name, number(tables), f"at least {number(cells)}"] for name, (tables, cells) in shown]
+    better = sum(tables < cells for tables, cells in asked.values())
+    lead = "Error to expect, in size, for a group of what people usually ask, with the same epsilon and size"
+    lead += f" ({len(shown)} of {len(asked)} questions):" if len(shown) < len(asked) else ":"
+    said = f"Several tables answer {better} of {len(asked)} questions better. To publish them, leave the "
+    said += f"summary and all assumptions out: hushtable publish ... --size {plan.size}. Or name your own "
+    said += "questions: hushtable plan ... --ask."
+    return "\n\n".join([paragraph(lead), aligned(lines), paragraph(said)])
 
 
 def _ranges(plan: Plan, tree: Prediction) -> str:

@@ -19,7 +19,8 @@ from hushtable.laws.rationals import Rational, as_positive
 from hushtable.methods.settings import METHODS, Method, Priority
 from hushtable.methods.tuning import AUTO_CUTOFF, auto_cutoff, marginal_method
 from hushtable.planning.plan import PLAN_RULE, Plan
-from hushtable.planning.questions import Budget, asked_questions, planned_by_default, planned_for
+from hushtable.planning.questions import asked_questions, planned_by_default, planned_for
+from hushtable.planning.sharing import Budget
 from hushtable.structures.cells import Cells
 from hushtable.structures.registry import as_structure
 from hushtable.structures.structure import NodeSpace, Structure
@@ -225,8 +226,8 @@ def _method(
 class Usual(NamedTuple):
     """What is published where nobody says how: a structure, the share of the total, and what is whole.
 
-    Whole tables tell the total, so none is bought beside them (a share of None is the usual one). Tables of
-    up to `whole` cells are published whole.
+    A total is bought where whole tables do not tell it well enough (a share of None is the usual one). Tables
+    of up to `whole` cells are published whole.
     """
 
     structure: Structure
@@ -257,7 +258,7 @@ def usual_structure(
         found = planned_by_default(domain, size=Priority(size=size).size, budget=budget)
     if found is None:
         return Usual(_CELLS, None, None)
-    return Usual(found.structure, 0 if found.any_whole else None, found.whole)
+    return Usual(found.structure, found.total_share, found.whole)
 
 
 def check_ask(ask: object, **others: object) -> None:

@@ -92,6 +92,18 @@ class LevelChain:
         """Return what values differ by from the mean of those with the same parent, along an axis."""
         return values - self.averaged(values, axis, depth).take(self.parents[depth - 1], axis=axis)
 
+    def parts(self, weights: Array, depth: int) -> Array:
+        """Return by how much the components of each depth count in variances of sums, on average.
+
+        A row of weights on the values at `depth` is one sum.
+        """
+        found = []
+        for each in range(depth, 0, -1):
+            found.append(float((self.centered(weights, 1, each) ** 2).sum(axis=1).mean()))
+            weights = self.averaged(weights, 1, each)
+        found.append(float((weights**2).mean()))
+        return np.array(found[::-1])
+
     def _along(self, axis: int, axes: int, depth: int) -> Array:
         """Return how many values lie in each one above `depth`, along one of several axes."""
         along = [1] * axes
@@ -139,11 +151,13 @@ class TableLattice:
 
     def part(self, table: Depths, component: Depths) -> float:
         """Return by how much the variance of a component counts in that of a cell of a table, on average."""
-        coarse, part = dict(component), 1.0
-        for place, depth in table:
-            sizes, to = self.chains[place].sizes, coarse.get(place, 0)
-            part *= (sizes[to] / sizes[depth]) ** 2 * (1 - sizes[to - 1] / sizes[to] if to else 1.0)
-        return part
+        coarse = dict(component)
+        return prod(self.part_along(place, depth, coarse.get(place, 0)) for place, depth in table)
+
+    def part_along(self, place: int, depth: int, to: int) -> float:
+        """Return the factor of one attribute in that."""
+        sizes = self.chains[place].sizes
+        return (sizes[to] / sizes[depth]) ** 2 * (1 - sizes[to - 1] / sizes[to] if to else 1.0)
 
     def fitted(self, values: Sequence[Array]) -> FittedTables:
         """Return the tables, fitted to one another; each has an axis for each attribute."""

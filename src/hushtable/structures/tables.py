@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any, ClassVar, NoReturn, Self
 
 from hushtable.domain.domain import Domain
-from hushtable.domain.items import Item, items_of
+from hushtable.domain.items import Item, fineness, items_of
 from hushtable.errors import BadChoice, shown
 from hushtable.laws.rationals import Rational, as_positive
 from hushtable.structures.structure import Entry, Structure
@@ -90,7 +90,10 @@ class Tables(Structure):
                 raise BadChoice(f"the table {shown(text)} is named twice", "Name it once.")
             wanted[items] = share
         used = {item for each in wanted for item in each}
-        columns = sorted(used, key=lambda item: (item.place, -item.level))  # coarse before fine, as one reads
+        # Coarse before fine, as one reads.
+        columns = sorted(
+            used, key=lambda item: (item.place, fineness(domain.attributes[item.place], item.level))
+        )
         return table_space(self, domain, wanted, items=columns, column="table")
 
     def over_codes(self, shape: Sequence[int], *, keys: Sequence[str] = ()) -> NoReturn:

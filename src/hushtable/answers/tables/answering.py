@@ -34,7 +34,7 @@ from hushtable.answers.tables.totals import with_total
 from hushtable.answers.tables.whole import MOST_CODES, AskedAlong, WholeTable, WholeTables, allowed_codes
 from hushtable.conditions.selection import Selection
 from hushtable.domain.domain import Domain
-from hushtable.domain.items import Item, attribute_at, codes_at, label_of, parents_between
+from hushtable.domain.items import Item, attribute_at, codes_at, is_as_fine, label_of, parents_between
 from hushtable.errors import BadQuery, BadRelease, shown
 from hushtable.methods.weights import weights_of
 from hushtable.release.terms import Terms
@@ -94,7 +94,7 @@ class _Part:
     def column(self, domain: Domain, item: Item) -> NDArray[np.int64] | None:
         """Return the codes of an item in all rows, None where the table does not have it as fine."""
         for place, own in enumerate(self.items):
-            if own.place == item.place and own.level <= item.level:
+            if is_as_fine(domain, own, item):
                 attribute = domain.attributes[item.place]
                 if own.level == item.level:
                     return self.codes[:, place]

@@ -5,8 +5,10 @@ rows miss of the whole tables is put where these miss it: it is raked, so that t
 each of them. That is a model, and a good one where what is hidden goes with the attributes one by one or two
 by two.
 
-Promise: estimates add up to the whole tables where the rows do not say more than these already. Nothing here
-claims how close they are: `bounds` of the answerer do.
+Promise: estimates add up to the total, and to each whole table where what the rows miss of it is nowhere
+below 0. Noise may put it there; then all of the table is lowered alike until it adds up to the total again,
+because leaving out what is below 0 alone would put too many everywhere. Nothing here claims how close
+estimates are: `bounds` of the answerer do.
 Cost: some passes over the combinations of what is asked for, of which there are at most two million.
 """
 
@@ -42,13 +44,14 @@ def raked(shown: Array, margins: Sequence[Margin]) -> Array:
     >>> raked(np.array([4.0, 2.0]), [total, Margin((0,), np.array([7.0, 3.0]))])
     array([3., 1.])
     """
-    missing = {margin.axes: _missing(shown, margin) for margin in margins}
-    everything = float(missing[()])
+    missed = {margin.axes: _missed(shown, margin) for margin in margins}
+    everything = max(float(missed.pop(())), 0.0)
+    missing = {axes: _adding_up_to(everything, found) for axes, found in missed.items()}
     hidden = np.full(shown.shape, everything / max(shown.size, 1))
-    singles = {axes: found for axes, found in missing.items() if len(axes) == 1 and found.sum() > 0}
+    singles = {axes: found for axes, found in missing.items() if len(axes) == 1 and everything > 0}
     for (axis,), found in singles.items():
-        hidden *= _along(found / found.sum() * shown.shape[axis], (axis,), shown.ndim)
-    largest = [axes for axes in missing if axes and not any(set(axes) < set(other) for other in missing)]
+        hidden *= _along(found / everything * shown.shape[axis], (axis,), shown.ndim)
+    largest = [axes for axes in missing if not any(set(axes) < set(other) for other in missing)]
     for _ in range(_ROUNDS if largest else 0):
         for axes in largest:
             others = tuple(axis for axis in range(shown.ndim) if axis not in axes)
@@ -59,10 +62,22 @@ def raked(shown: Array, margins: Sequence[Margin]) -> Array:
     return hidden
 
 
-def _missing(shown: Array, margin: Margin) -> Array:
-    """Return what a margin says beyond the rows, nothing where these say more."""
+def _missed(shown: Array, margin: Margin) -> Array:
+    """Return what a margin says beyond the rows, or how much less."""
     others = tuple(axis for axis in range(shown.ndim) if axis not in margin.axes)
-    return np.asarray(np.maximum(margin.sums - shown.sum(axis=others), 0.0))
+    return np.asarray(margin.sums - shown.sum(axis=others))
+
+
+def _adding_up_to(total: float, values: Array) -> Array:
+    """Return the nearest values that are 0 or more and add up to a total: all are lowered alike.
+
+    >>> _adding_up_to(10.0, np.array([8.0, 4.0, -2.0]))
+    array([7., 3., 0.])
+    """
+    falling = np.sort(values, axis=None)[::-1]
+    lowered = (np.cumsum(falling) - total) / np.arange(1, falling.size + 1)
+    positive = np.flatnonzero(falling > lowered)
+    return np.maximum(values - lowered[positive[-1]], 0.0) if positive.size else np.zeros_like(values)
 
 
 def _along(values: Array, axes: Sequence[int], dimensions: int) -> Array:

@@ -21,7 +21,7 @@ from hushtable.answers.estimation.tails import SeenNoise, noise, normal_reach
 from hushtable.answers.tables.nonnegative import NonnegativeTables
 from hushtable.conditions.selection import Selection
 from hushtable.domain.domain import Domain
-from hushtable.domain.items import Item, parents_between
+from hushtable.domain.items import Item, attribute_at, coarse_first, is_as_fine, parents_between
 from hushtable.laws.law import NoiseLaw
 from hushtable.structures.lattice import (
     MOST_FITTED,
@@ -70,7 +70,9 @@ class WholeTables:
             for place, level in table.items:
                 used.setdefault(place, set()).add(level)
         # From coarse to fine: the level at depth d is the one before d - 1.
-        self._levels = {place: sorted(levels, reverse=True) for place, levels in used.items()}
+        self._levels = {
+            place: coarse_first(domain.attributes[place], levels) for place, levels in used.items()
+        }
 
     @cached_property
     def lattice(self) -> TableLattice:
@@ -92,8 +94,7 @@ class WholeTables:
         return LevelChain((1, *(self._size(place, level) for level in levels)), tuple(parents))
 
     def _size(self, place: int, level: int) -> int:
-        attribute = self._domain.attributes[place]
-        return attribute.levels[level - 1].values.size if level else attribute.size
+        return attribute_at(self._domain, Item(place, level)).size
 
     def depths(self, items: Sequence[Item]) -> Depths:
         """Return items as depths of chains."""
@@ -116,7 +117,9 @@ class WholeTables:
         if allowed is not None and len(allowed) < attribute.size:
             return None
         for depth, level in enumerate(self._levels.get(along.place, ()), start=1):
-            if along.level is not None and level > along.level:
+            if along.level is not None and not is_as_fine(
+                self._domain, Item(along.place, level), Item(along.place, along.level)
+            ):
                 continue
             weights = np.ones(self._size(along.place, level))
             if allowed is not None:
@@ -171,11 +174,15 @@ class WholeTables:
         An answer adds up noise of many cells or of few. It is taken for a sum over as many cells of one table
         as have its variance, of the table for which that reaches farthest: where noise is wide, cells are
         few; where it is sharp, whole numbers that are mostly 0 reach farther than a normal law says.
+
+        A sum of whole numbers passes the same limits from one of them up to the next. Other tables make an
+        answer a little more or less than a whole number, so the middle is taken, and never less than whole.
         """
         found = normal_reach(chance) * np.sqrt(variances)
         for law in self._noises:
             cells = variances / law.variance
-            one = law.reach(np.maximum(cells, 1.0), chance)[1] * np.sqrt(np.minimum(cells, 1.0))
+            one = law.reach(np.maximum(cells, 1.0), chance)[1]
+            one = np.maximum(one - 0.5, np.floor(one)) * np.sqrt(np.minimum(cells, 1.0))
             found = np.maximum(found, one)
         return found
 
