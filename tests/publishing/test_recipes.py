@@ -50,7 +50,7 @@ def by_command(monkeypatch: pytest.MonkeyPatch, *words: str) -> ht.Recipe:
         made.append(recipe)
         raise typer.Exit
 
-    monkeypatch.setattr("hushtable.cli.publishing.carried_out", stop)
+    monkeypatch.setattr("hushtable.cli.publish.carried_out", stop)
     start = ["publish", "rows.parquet", "--domain", "people.toml", "--epsilon", "0.1", "-o", "out.parquet"]
     done = run(*start, *words)
     assert done.exit_code == 0, done.stderr

@@ -34,6 +34,7 @@ from hushtable.cli.options import (
     Where,
     Width,
 )
+from hushtable.cli.publishing import carried_out, report
 from hushtable.cli.recipes import recipe_of
 
 SummaryName = Literal[
@@ -166,48 +167,5 @@ def publish(
         --domain commute.toml --epsilon 0.1 --size 100000 \\
         --output spark.parquet --ledger commuters.ledger
     """
-    from hushtable.cli.publishing import carried_out, report
-
-    recipe = recipe_of(
-        data=data,
-        where=where,
-        query=query,
-        engine=engine,
-        master=master,
-        memory=memory,
-        domain=domain,
-        level=level,
-        unit=unit,
-        max_rows=max_rows,
-        count_column=count_column,
-        sum_column=sum_column,
-        clamp=clamp,
-        rows_are_units=rows_are_units,
-        epsilon=epsilon,
-        total_share=total_share,
-        ledger=ledger,
-        no_ledger=no_ledger,
-        ask=ask,
-        size=size,
-        structure=structure,
-        order=order,
-        branching=branching,
-        width=width,
-        depth=depth,
-        marginals=marginals,
-        weights=weights,
-        consistent=consistent,
-        summary=summary,
-        cutoff=cutoff,
-        threshold=threshold,
-        one_sided=one_sided,
-        expect_cells=expect_cells,
-        expect_mean=expect_mean,
-        expect_sd=expect_sd,
-        profile=profile,
-        like=like,
-        anyway=anyway,
-        output=output,
-        overwrite=overwrite,
-    )
+    recipe = recipe_of(locals())
     report(ctx, carried_out(ctx, recipe, quiet=quiet), json=json, quiet=quiet)

@@ -38,8 +38,8 @@ SUMMARY = ("cutoff", "threshold", "one_sided")
 PLAN = ("expect_cells", "expect_mean", "expect_sd", "profile", "like")
 
 
-def recipe_of(**options: Any) -> Recipe:
-    """Return the recipe that the options of `hushtable publish` say."""
+def recipe_of(options: Mapping[str, Any]) -> Recipe:
+    """Return the recipe that the options of `hushtable publish` say; others are about how it speaks."""
     from hushtable.publishing.recipe import Recipe
 
     need_both({"--unit": options["unit"], "--max-rows": options["max_rows"]})
