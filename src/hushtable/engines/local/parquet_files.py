@@ -21,6 +21,7 @@ from hushtable.engines.sliced.engine import quiet
 from hushtable.engines.sliced.naming import by_folded, check_distinct, folded
 from hushtable.engines.sliced.paths import said
 from hushtable.engines.sliced.quoting import name_sql
+from hushtable.engines.sliced.sound import ROOM
 from hushtable.errors import BadData, shown
 
 if TYPE_CHECKING:
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 # Of times in Parquet: moments in milliseconds, and all times of day, which may lie beyond it.
 _CONVERTED = re.compile(r"MILLIS=M|TIMESTAMP_MILLIS|TimeType|TIME_M")
 _STORED = {"INT32": 4, "INT64": 8}  # bytes
-_KEPT = ((4, 2), (9, 4), (18, 8), (38, 16))  # digits of decimals, and the bytes in which DuckDB keeps them
 
 
 class _Node(NamedTuple):
@@ -48,7 +48,7 @@ class _Node(NamedTuple):
         """Whether DuckDB converts its values, with a loss or a failure."""
         if not self.digits:
             return bool(_CONVERTED.search(self.kind))
-        room = next((room for most, room in _KEPT if self.digits <= most), None)
+        room = next((room for most, room in ROOM if self.digits <= most), None)
         # Of more digits, DuckDB makes floats, which are no units. Bytes of any length may be too many.
         return room is not None and _STORED.get(self.stored, self.length or room + 1) > room
 

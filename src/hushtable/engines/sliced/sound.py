@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pyarrow as pa
 
+ROOM = ((4, 2), (9, 4), (18, 8), (38, 16))  # digits of decimals, and the bytes in which DuckDB keeps them
 _DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 
 
@@ -47,8 +48,20 @@ def may_be_unsound(kind: pa.DataType) -> bool:
         return may_be_unsound(kind.storage_type)
     if pa.types.is_dictionary(kind):
         return may_be_unsound(kind.value_type)
-    leaf = is_text(kind) or pa.types.is_decimal(kind) or pa.types.is_time(kind)
+    leaf = is_text(kind) or _is_cut(kind) or pa.types.is_time(kind)
     return leaf or any(may_be_unsound(kind.field(place).type) for place in range(kind.num_fields))
+
+
+def _is_cut(kind: pa.DataType) -> bool:
+    """Return whether a type is of decimals of which DuckDB keeps fewer bits than Arrow does.
+
+    Where it keeps all, numbers of too many digits stay apart: DuckDB itself hands over its largest ones so.
+    """
+    import pyarrow as pa
+
+    if not pa.types.is_decimal(kind):
+        return False
+    return bool(kind.byte_width > next((room for most, room in ROOM if kind.precision <= most), 0))
 
 
 def is_text(kind: pa.DataType) -> bool:
