@@ -186,7 +186,7 @@ class OnWorkers:
         for number in (0, 1):
             keys, counts = self._rows(number)
             row = {"slice": number, "keys": packed(keys), "counts": packed(counts.astype(np.int64))}
-            digests = [tasks._digest(row)] * 2
+            digests = [tasks.digest_of(row)] * 2
             drawn = tasks.draw_slices(task, self._cut, digests, dealt, iter([blocks([row])]))
             (written,) = rows_in(drawn)
             found = candidates_in(written, 1)

@@ -90,6 +90,14 @@ def test_no_question_by_one_or_two_is_worse_off_than_from_noise_on_every_cell(
             assert error <= (dense * cells) ** 0.5 * 1.001
 
 
+@pytest.mark.parametrize("epsilon", [10, 100, 1000])
+def test_a_plan_with_next_to_no_noise_is_a_plan(epsilon: int) -> None:
+    plan = planned_by_default(domain(40, 30, 50), size=1000, budget=Budget(Fraction(epsilon), 1))
+    assert plan is not None
+    assert all(plan.shares)
+    assert all((plan.error(f"a{place}") or 0.0) < 10 for place in range(3))
+
+
 def test_a_small_domain_is_one_whole_table() -> None:
     plan = planned_by_default(domain(10, 10, 10), size=20_000, budget=ONE)
     assert plan is not None

@@ -310,8 +310,13 @@ def _extra(
     ]
 
 
-def planned_by_default(domain: Domain, *, size: int, budget: Budget) -> QuestionPlan | None:
+def planned_by_default(
+    domain: Domain, *, size: int, budget: Budget, whole_only: bool = False
+) -> QuestionPlan | None:
     """Return the tables for what people usually ask: by one attribute, by two, and the cells.
+
+    With `whole_only`, tables but the cells are those that are published whole: where the cells are elsewhere,
+    one machine has room for the sums of these.
 
     None where that is the cells alone: of a single attribute without levels that a size has no room for, or
     of so many attributes that each table would get next to nothing.
@@ -328,6 +333,7 @@ def planned_by_default(domain: Domain, *, size: int, budget: Budget) -> Question
     if len(tables) > _MOST_TABLES:
         return None
     tables = [each for each in dict.fromkeys(tables) if each != everything]
+    tables = [each for each in tables if not whole_only or is_whole(domain, each, size)]
     if is_whole(domain, everything, size):
         tables.append(everything)
         cells = 0.0

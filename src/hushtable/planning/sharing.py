@@ -34,6 +34,7 @@ _RANGES = 48  # whose mean stands for all
 _IRRATIONAL = 0.6180339887498949, 0.41421356237309503
 _ROUNDS = 500
 _NODES, _SMALLEST = 400, 1e-5  # of shares, for which variances are computed
+_NO_NOISE = 1e-100  # a smaller variance is none
 _CLOSE = 1e-5
 _WORTH = 0.004  # a smaller share is not worth a table
 _TRIES = 20
@@ -284,7 +285,7 @@ class _Model:
     def _precisions(self, shares: Array) -> tuple[Array, Array]:
         """Return 1 / variance at each share, and how fast it grows: 2 where noise is wide, faster below."""
         nodes, precisions, gains = self._curve
-        places = np.log(shares)
+        places = np.log(np.maximum(shares, _SMALLEST))
         return np.exp(np.interp(places, nodes, precisions)), np.interp(places, nodes, gains)
 
 
@@ -309,5 +310,6 @@ def parts_of(
 def _curve(budget: Budget) -> tuple[Array, Array, Array]:
     """Return logarithms of shares and of 1 / variance, and the slope: lines between are exact to 10^-4."""
     nodes = np.linspace(log(_SMALLEST), 0.0, _NODES)
-    precisions = -np.log([budget.variance(share) for share in np.exp(nodes).tolist()])
+    variances = [max(budget.variance(share), _NO_NOISE) for share in np.exp(nodes).tolist()]
+    precisions = -np.log(variances)
     return nodes, precisions, np.gradient(precisions, nodes)

@@ -254,8 +254,9 @@ def usual_structure(
             raise BadChoice("questions are asked, and no size is given", "Give the rows of each table.")
         size = Priority(size=size).size  # checked before it is used
         found = planned_for(domain, asked_questions(domain, ask), size=size, budget=budget)
-    elif size is not None and not distributed:
-        found = planned_by_default(domain, size=Priority(size=size).size, budget=budget)
+    elif size is not None:
+        rows = Priority(size=size).size  # checked
+        found = planned_by_default(domain, size=rows, budget=budget, whole_only=distributed)
     if found is None:
         return Usual(_CELLS, None, None)
     return Usual(found.structure, found.total_share, found.whole)

@@ -76,6 +76,11 @@ class Tables(Structure):
         return f"`count` is the noisy count {said}, or ask `hushtable query`."
 
     @property
+    def sliced(self) -> bool:
+        """Tables are added up from slices, and the cells are drawn slice by slice."""
+        return True
+
+    @property
     def weighing(self) -> str:  # type: ignore[override]
         """How counts are weighed where they do not share epsilon equally."""
         return "" if self.shares is None else ", each times the share of its table"

@@ -43,6 +43,7 @@ from hushtable.engines.spark.tasks import (
     checked,
     count_slices,
     deal_runs,
+    digest_of,
     draw_slices,
     read_runs,
     read_units,
@@ -147,9 +148,16 @@ class CountedOnSpark:
         return joined(self.space, cells, sensitivity=self.sensitivity)
 
     def cells(self) -> Iterator[Cells]:
-        """Yield all occupied cells, from the driver's memory."""
-        table = self.table()
-        yield table.keys, table.counts
+        """Yield the occupied cells of each slice; few of them are in the driver's memory at once."""
+        words, slices = len(self.space.bounds), self.slices
+        for first, last in _groups([sum(counts) for counts in slices.occupied]):
+            some = slices.counted.where(f"slice BETWEEN {first} AND {last}")
+            found = {row["slice"]: row for row in rows_in(ran(some.toArrow).to_batches())}
+            for number in range(first, last + 1):
+                row = found.pop(number)
+                if digest_of(row) != slices.digests[number]:  # a unit could be in the cells of two slices
+                    raise changed()
+                yield cells_in(row, words)
 
     def total(self) -> int:
         """Return the sum of all counts."""

@@ -329,7 +329,7 @@ def count_slices(cut: CellCut | NodeCut, batches: Batches) -> Batches:
         occupied = [part.cells_occupied for part in cut.slices(number, (keys, counts))]
         facts = {"total": str(exact_sum(counts)), "occupied": packed(np.array(occupied, dtype=np.int64))}
         columns = {"keys": packed(keys), "counts": packed(counts)}
-        signs = {"digest": _digest(columns), "mark": (marks[number] + (1 << 63)) % (1 << 64) - (1 << 63)}
+        signs = {"digest": digest_of(columns), "mark": (marks[number] + (1 << 63)) % (1 << 64) - (1 << 63)}
         yield blocks([{"slice": number, "size": counts.size, **columns, **facts, **signs}])
 
 
@@ -349,7 +349,7 @@ def draw_slices(
     for row in rows_in(batches):
         number = row["slice"]
         # Counted again from other rows, a unit could be in the cells of two slices.
-        if _digest(row) != digests[number]:
+        if digest_of(row) != digests[number]:
             raise changed()
         parts = cut.slices(number, cells_in(row, len(cut.starts)))
         drawn = [task(part, counts, entropy) for part, counts in zip(parts, accepted[number], strict=True)]
@@ -368,7 +368,7 @@ def changed() -> BadData:
     return BadData(fact, hint)
 
 
-def _digest(row: Mapping[str, Any]) -> bytes:
+def digest_of(row: Mapping[str, Any]) -> bytes:
     """Return what tells counted cells from others."""
     digest = sha256(row["keys"])
     digest.update(row["counts"])
