@@ -1,5 +1,6 @@
 """Settings of every run, and the alarm rate that its statistical assertions add up to."""
 
+import gc
 from importlib import import_module
 from pkgutil import walk_packages
 from typing import Any
@@ -22,6 +23,11 @@ for each in walk_packages(hushtable.__path__, "hushtable."):
 # A shared machine may stall any single example; the whole run has its own limit.
 hypothesis.settings.register_profile("hushtable", deadline=None, max_examples=statistics.tries(100))
 hypothesis.settings.load_profile("hushtable")
+
+
+def pytest_collection_finish() -> None:
+    # What is there by now stays: looking at ten thousand tests whenever garbage is collected takes a while.
+    gc.freeze()
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

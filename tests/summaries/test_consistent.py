@@ -191,7 +191,7 @@ def long_way(method: Filtered, entropy: BitSource) -> dict[int, int]:
         *((way, *each) for way, each in product(["shortcut"], LAWS)),
         *few(((way, *each) for way, each in product(["long way"], LAWS)), every=3),
     ],
-    ids=repr,
+    ids=lambda value: "law" if callable(value) else repr(value),
 )
 def test_small_trees_have_their_law(method: Filtered, law: Callable[[Fraction], FloatLaw], way: str) -> None:
     entropy = replay(832)

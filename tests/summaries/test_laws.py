@@ -383,7 +383,7 @@ def test_raising_a_threshold_gives_the_law_of_the_higher_one() -> None:
     assert fits(empty, cell_law(0, Acceptance(threshold=24), rate)) < ALARM
 
 
-@pytest.mark.parametrize("method", [ht.Priority(size=6), ht.Threshold(threshold=5)], ids=repr)
+@pytest.mark.parametrize("method", few([ht.Priority(size=6), ht.Threshold(threshold=5)], every=2), ids=repr)
 def test_weights_are_unbiased(method: Method) -> None:
     # Threshold and priority samples: the mean weight of a cell is its count. Weights are not bounded, so
     # this is a check at six standard errors (chance 2e-9 for a normal mean), counted as one assertion.
