@@ -197,7 +197,7 @@ def test_steps_that_do_not_nest_are_refused(every: str, levels: list[str], tmp_p
         ({"hom": "tract"}, "there is no attribute 'hom'. Did you mean 'home'? The attributes are 'home',"),
         ({"home": "trakt"}, "'home': it has no level 'trakt'. Did you mean 'tract'? Its levels are 'tract',"),
         ({"age": "5"}, "attribute 'age': it has no level '5'. Its levels are '10', '20'."),
-        ({"sex": "all"}, "attribute 'sex': it has no level 'all'. It has none; `levels` of its values"),
+        ({"sex": "all"}, "attribute 'sex': it has no level 'all'. It declares none. Write them beside"),
         ("home=tract", "levels = 'home=tract' does not say which attribute has which level. Write a dict"),
         ({"home": None}, "it has no level None"),
     ],

@@ -39,6 +39,12 @@ _SYNTAX = 300  # characters of keys, brackets and a time zone
 _RESERVED = ("count", "weight", "level")
 
 
+NO_LEVELS = (
+    'It declares none. Write them beside its values in the domain file: levels = ["1 month"] of times, '
+    "levels = [10] of bins."
+)
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Other:
     """The rule that gives such rows a category of their own."""
@@ -142,7 +148,7 @@ class Attribute:
             guess = f"Did you mean {shown(near[0])}? " if near else ""
             hint = f"{guess}Its levels are {', '.join(map(shown, names))}."
             if not names:
-                hint = "It has none; `levels` of its values in the domain file declares them."
+                hint = NO_LEVELS
             raise BadDomain(f"it has no level {shown(level)}", hint, attribute=self.name)
         found = self.levels[names.index(str(level))]
         finer = None

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.domain.attributes import Attribute, Bins, Times
+from hushtable.domain.attributes import NO_LEVELS, Attribute, Bins, Times
 from hushtable.domain.domain import Domain
 from hushtable.domain.levels import CategoryLevel, Level
 from hushtable.domain.runs import RunLevel, runs_of
@@ -125,7 +125,7 @@ def item_of(domain: Domain, said: NamedItem) -> Item:
     fact = f"the attribute {shown(said.name)} has no level {shown(said.level)}"
     declared = levels[: len(attribute.levels)]
     if not declared:
-        raise BadChoice(fact, "It has none; `levels` of its values in the domain file declares them.")
+        raise BadChoice(fact, NO_LEVELS)
     raise BadChoice(fact, _nearest(said.level, [_short(each) for each in declared], "Its levels are"))
 
 
