@@ -83,7 +83,7 @@ def query(
     from hushtable.answers.release import open_release
     from hushtable.cli.printing import console, grid
     from hushtable.cli.showing import chosen_format, write
-    from hushtable.cli.words import printable
+    from hushtable.cli.words import measure_in_words, printable
     from hushtable.release.exporting import labelled_groups
 
     if not by and (top is not None or simultaneous):
@@ -108,6 +108,7 @@ def query(
         rows = _as_rows(estimate)
     warnings = release.noise.about((rows.schema.metadata or {}).get(b"source", b"").decode())
     promises = f"Intervals of {confidence * 100:.10g} %: {printable(rows.schema.metadata[b'note'].decode())}."
+    counted = measure_in_words(release.terms.measure, release.domain.counts)
     if form != "table":
         write(
             labelled_groups(rows, release.domain) if by else rows,
@@ -120,6 +121,7 @@ def query(
                 "note": rows.schema.metadata[b"note"].decode(),
                 "confidence": confidence,
                 "guarantee": release.guarantee,
+                "counted": counted,
             },
             as_document=json,
         )
@@ -138,6 +140,8 @@ def query(
         out.print(grid(_facts(estimate)))
     out.print()
     out.print(promises)
+    if release.domain.counts or release.terms.measure.unit is not None:
+        out.print(f"Counted: {counted}; rows outside the domain are left out.")
     out.print(printable(release.guarantee))
 
 

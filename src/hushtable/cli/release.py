@@ -71,7 +71,11 @@ def show(
     out.print()
     out.print(_attributes(release.domain))
     out.print()
-    declared = {"counted": measure_in_words(terms.measure), "filter": terms.where, "query": terms.query}
+    declared = {
+        "counted": measure_in_words(terms.measure, terms.domain.counts),
+        "filter": terms.where,
+        "query": terms.query,
+    }
     out.print(grid((name, lines(text)) for name, text in declared.items() if text is not None))
     if first is not None and len(release):
         out.print()

@@ -90,17 +90,17 @@ def threshold_in_words(threshold: float, *, cutoff: bool, consistent: bool = Fal
     return f"{number_in_words(threshold)}: rows below it in size were sampled, and weigh as much as it"
 
 
-def measure_in_words(measure: Measure) -> str:
-    """Return what a cell counts."""
-    said = "rows"
+def measure_in_words(measure: Measure, counts: str = "") -> str:
+    """Return what a cell counts; `counts` is what the owner calls it."""
+    said = printable(counts) or "rows"
     if measure.count_column is not None:
-        said = f"people, by column {printable(measure.count_column)}"
+        said = f"{printable(counts) or 'people'}, by column {printable(measure.count_column)}"
     if measure.sum_column is not None and measure.clamp is not None:
         low, high = measure.clamp
         said = f"the sum of column {printable(measure.sum_column)}, each value clamped to {low:,}..{high:,}"
     if measure.unit is not None:
-        said += f", at most {many(measure.unit.max_rows, 'row', 'rows')} of each "
-        said += printable(measure.unit.column)
+        rows = f"{measure.unit.max_rows:,}" if counts else many(measure.unit.max_rows, "row", "rows")
+        said += f", at most {rows} of each {printable(measure.unit.column)}"
     return said
 
 

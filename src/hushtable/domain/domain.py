@@ -26,7 +26,7 @@ from hushtable.domain.attributes import Attribute
 from hushtable.domain.declaring import Declared
 from hushtable.domain.keys import KeySpace
 from hushtable.domain.later import Later
-from hushtable.domain.limits import LARGEST_DOMAIN, LONGEST_NOTE, MOST_ATTRIBUTES
+from hushtable.domain.limits import LARGEST_DOMAIN, LONGEST_COUNTED, LONGEST_NOTE, MOST_ATTRIBUTES
 from hushtable.domain.origins import Origin, origin_of
 from hushtable.domain.syntax import Place, domain_of, table_of, values_table
 from hushtable.errors import BadDomain, BadTable, shown
@@ -69,6 +69,7 @@ class Domain:
 
     attributes: tuple[Attribute, ...]
     title: str
+    counts: str  # what a row is, in the plural, as in "jobs"; "" for rows
     reviewed: bool
     origins: tuple[Origin, ...] = field(compare=False)  # files that it was read from
 
@@ -79,11 +80,13 @@ class Domain:
         *,
         attributes: Iterable[Attribute] = (),
         title: str = "",
+        counts: str = "",
         reviewed: bool = True,
         origins: Iterable[Origin] = (),
         **named: Declared,
     ) -> None:
-        about = {"attributes": attributes, "title": title, "reviewed": reviewed, "origins": origins}
+        said = {"title": title, "counts": counts, "reviewed": reviewed}
+        about = {"attributes": attributes, "origins": origins} | said
         for key, value in about.items():
             if isinstance(value, Declared):
                 fact = f"`{key}` is about the domain, and no attribute"
@@ -95,7 +98,7 @@ class Domain:
             entries = _entries(declared, named)
             attributes = _attributes(entries)
             read += tuple(origin for each in entries.values() for origin in each.origins)
-        made = {"attributes": tuple(attributes), "title": title, "reviewed": reviewed, "origins": read}
+        made = {"attributes": tuple(attributes), "origins": read} | said
         for key, value in made.items():
             object.__setattr__(self, key, value)
         self._check()
@@ -116,12 +119,16 @@ class Domain:
         if sum(each.described for each in self.attributes) > LARGEST_DOMAIN - 20 * LONGEST_NOTE:
             fact = f"its attributes take more than {LARGEST_DOMAIN:,} characters to describe"
             raise BadDomain(fact, "Use shorter codes, leave labels out, or declare integers.")
-        if not isinstance(self.title, str):
-            raise BadDomain(f"title = {shown(self.title)} is not text", 'Write title = "...".')
-        if not self.title.isprintable() or len(self.title) > LONGEST_NOTE:
-            fact = f"title = {shown(self.title)} is not a line of text"
-            hint = "Leave out line ends and characters that do not print"
-            raise BadDomain(fact, f"{hint}; {LONGEST_NOTE:,} others are allowed.")
+        for key, text, most in (
+            ("title", self.title, LONGEST_NOTE),
+            ("counts", self.counts, LONGEST_COUNTED),
+        ):
+            if not isinstance(text, str):
+                raise BadDomain(f"{key} = {shown(text)} is not text", f'Write {key} = "...".')
+            if not text.isprintable() or len(text) > most:
+                fact = f"{key} = {shown(text)} is not a line of text"
+                hint = "Leave out line ends and characters that do not print"
+                raise BadDomain(fact, f"{hint}; {most:,} others are allowed.")
         if not isinstance(self.reviewed, bool):
             raise BadDomain(f"reviewed = {shown(self.reviewed)} is not true or false", "Write one of them.")
 
@@ -146,7 +153,13 @@ class Domain:
     def to_dict(self, *, levels: bool = False) -> dict[str, Any]:
         """Return a description for JSON, as a domain file would say it, that needs no other file."""
         head = {"title": self.title, "reviewed": self.reviewed}
+        head |= {"counts": self.counts} if self.counts else {}
         return head | {"attribute": [table_of(each, levels=levels) for each in self.attributes]}
+
+    @property
+    def counted(self) -> str:
+        """What is counted, in the plural: rows, unless the owner names them."""
+        return self.counts or "rows"
 
     @cached_property
     def digest(self) -> str:

@@ -14,6 +14,7 @@ LONGEST_TEXT = 1_000  # characters of a name, a category or a label
 LARGEST_DOMAIN = 1 << 28  # characters of its description in JSON
 
 # Of the terms of a release.
+LONGEST_COUNTED = 100  # characters of what is counted, as in "jobs"
 LONGEST_NOTE = 10_000  # characters of a title, and of what a plan assumed
 LONGEST_SQL = 1_000_000  # characters of a row filter, and of a query
 LARGEST_SETTING = 10**300  # of a cutoff or a threshold: a release keeps them as floats too

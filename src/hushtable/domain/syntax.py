@@ -23,7 +23,7 @@ from hushtable.domain.times import UNITS
 from hushtable.errors import BadDomain, shown
 
 _ALLOWED = {
-    "the domain": ("title", "reviewed", "attribute"),
+    "the domain": ("title", "counts", "reviewed", "attribute"),
     "an attribute": ("name", "column", "integers", "categories", "bins", "times", "missing", "outside"),
     "integers": ("low", "high"),
     "categories": ("file", "column", "label", "values", "labels", "levels"),
@@ -59,7 +59,7 @@ def domain_of(document: object, *, place: Place | None) -> dict[str, Any]:
     if not isinstance(attributes, list) or not attributes:
         fact = "there is no [[attribute]]" if not attributes else "`attribute` is not a list of tables"
         raise BadDomain(fact, "Start each one with [[attribute]], in two pairs of brackets.")
-    fields = {key: table[key] for key in ("title", "reviewed") if key in table}
+    fields = {key: table[key] for key in ("title", "counts", "reviewed") if key in table}
     return fields | {"attributes": tuple(_numbered(attributes, place))}
 
 

@@ -90,7 +90,7 @@ def _chosen(terms: Terms, groups: pa.Table, names: Sequence[str], total_groups: 
         raise BadQuery("no group meets the condition", "Without a group there is no picture: widen `where`.")
     attributes = [attribute_named(terms.domain, name) for name in names]
     codes = [codes_of(each, groups.column(place)) for place, each in enumerate(attributes)]
-    amounts = amounts_of(terms.measure, groups)
+    amounts = amounts_of(terms, groups)
     found = [np.unique(each, return_inverse=True) for each in codes]
     sides = [along(each, values) for each, (values, _) in zip(attributes, found, strict=True)]
     places = [places for _, places in found]

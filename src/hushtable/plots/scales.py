@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from hushtable.domain.attributes import Attribute, Bins, Categories, Edges, Integers, Kind, Times
 from hushtable.domain.columns import as_numbers
 from hushtable.domain.kinds import FINEST, plain
-from hushtable.domain.measure import Measure
 from hushtable.errors import BadQuery
 from hushtable.plots.words import measured, one_line
+from hushtable.release.terms import Terms
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -152,7 +152,7 @@ class Amounts:
         return replace(self, numbers=numbers)
 
 
-def amounts_of(measure: Measure, groups: pa.Table) -> Amounts:
+def amounts_of(terms: Terms, groups: pa.Table) -> Amounts:
     """Return what an answer says, in a unit that keeps numbers short."""
     estimate, _, low, high = groups.columns[-4:]  # their names differ where attributes have them
     columns = [as_numbers(each.combine_chunks()) for each in (estimate, low, high)]
@@ -163,5 +163,6 @@ def amounts_of(measure: Measure, groups: pa.Table) -> Amounts:
     largest = float(np.abs(numbers).max())
     power = 3 * floor(log10(largest / 2) / 3) if largest >= 10**7 else 0
     unit = f", in {_UNITS.get(power, f'units of 10^{power}')}" if power else ""
-    signed = measure.clamp is not None and measure.clamp[0] < 0
-    return Amounts(name=f"{measured(measure)} (estimated){unit}", signed=signed, numbers=numbers / 10**power)
+    clamp = terms.measure.clamp
+    signed = clamp is not None and clamp[0] < 0
+    return Amounts(name=f"{measured(terms)} (estimated){unit}", signed=signed, numbers=numbers / 10**power)

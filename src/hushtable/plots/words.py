@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from hushtable.domain.measure import Measure
 from hushtable.errors import shown
 from hushtable.release.terms import Terms
 
@@ -44,11 +43,13 @@ def cut(texts: Sequence[str], most: int) -> list[str]:
     ]
 
 
-def measured(measure: Measure) -> str:
+def measured(terms: Terms) -> str:
     """Return what a cell counts."""
+    measure = terms.measure
     if measure.sum_column is not None:
         return f"sum of {one_line(measure.sum_column)}"
-    return "number of people" if measure.count_column is not None else "number of rows"
+    usual = "people" if measure.count_column is not None else "rows"
+    return f"number of {one_line(terms.domain.counts) or usual}"
 
 
 def title_and_caption(
@@ -74,7 +75,7 @@ def title_and_caption(
         condition = ""
     if title is None:
         about = one_line(terms.domain.title)
-        title = f"{measured(terms.measure)} by {' and '.join(map(one_line, names))}"
+        title = f"{measured(terms)} by {' and '.join(map(one_line, names))}"
         title = f"{about}: {title}" if about else title[0].upper() + title[1:]
         title += f", where {condition}" * bool(condition)
     return "\n".join(map(one_line, title.splitlines())), "\n".join(paragraphs)

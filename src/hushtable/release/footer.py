@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, NoReturn
 from hushtable.domain.domain import Domain
 from hushtable.domain.limits import (
     LARGEST_TERMS,
+    LONGEST_COUNTED,
     LONGEST_NOTE,
     LONGEST_TEXT,
     MOST_VALUES,
@@ -321,8 +322,9 @@ def _unpacked(packed: bytes) -> object:
 def _cleaned(described: object) -> dict[str, Any]:
     """Return the description of a domain with a title and columns that are printable lines."""
     table = dict(_object(described, "its domain"))
-    if isinstance(table.get("title"), str):
-        table["title"] = _one_line(table["title"], LONGEST_NOTE)
+    for key, most in (("title", LONGEST_NOTE), ("counts", LONGEST_COUNTED)):
+        if isinstance(table.get(key), str):
+            table[key] = _one_line(table[key], most)
     attributes = table.get("attribute")
     if isinstance(attributes, list):
         table["attribute"] = [
