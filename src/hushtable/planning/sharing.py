@@ -312,4 +312,5 @@ def _curve(budget: Budget) -> tuple[Array, Array, Array]:
     nodes = np.linspace(log(_SMALLEST), 0.0, _NODES)
     variances = [max(budget.variance(share), _NO_NOISE) for share in np.exp(nodes).tolist()]
     precisions = -np.log(variances)
-    return nodes, precisions, np.gradient(precisions, nodes)
+    # Where a rate is the smallest that there is, noise does not get wider; a share is then still worth something.
+    return nodes, precisions, np.maximum(np.gradient(precisions, nodes), 1.0)

@@ -277,7 +277,7 @@ def test_a_failure_after_the_charge_leaves_it_spent(
         ({"total_share": 1}, ht.BadNumber),
         ({"total_share": -1}, ht.BadNumber),
         ({"size": 5, "summary": ht.Priority(size=5)}, ht.BadSettings),
-        ({"size": None}, ht.BadSettings),
+        ({"size": None}, ht.BadChoice),
         ({"size": 0}, ht.BadNumber),
         ({"structure": "forest"}, ht.BadChoice),
         ({"count_column": "n", "unit": ht.Unit("person", max_rows=1)}, ht.BadSettings),
