@@ -31,6 +31,7 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
+    gc.unfreeze()  # else DuckDB's binding reports at the end that nobody freed what it made
     # Where tests run in several processes, each tells how many assertions it made.
     output = getattr(session.config, "workeroutput", None)
     if output is not None:

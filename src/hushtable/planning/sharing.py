@@ -312,5 +312,5 @@ def _curve(budget: Budget) -> tuple[Array, Array, Array]:
     nodes = np.linspace(log(_SMALLEST), 0.0, _NODES)
     variances = [max(budget.variance(share), _NO_NOISE) for share in np.exp(nodes).tolist()]
     precisions = -np.log(variances)
-    # Where a rate is the smallest that there is, noise does not get wider; a share is then still worth something.
+    # At the smallest rate that there is, noise gets no wider; a share is still worth something there.
     return nodes, precisions, np.maximum(np.gradient(precisions, nodes), 1.0)
