@@ -317,11 +317,12 @@ class BudgetExceeded(HushtableError):
     `hushtable ledger show` lists what was spent.
     """
 
-    def __init__(self, *, needed: Fraction, left: Fraction, converted: str = "") -> None:
-        self.needed, self.left, self.converted = needed, left, converted
+    def __init__(self, *, needed: Fraction, left: Fraction, converted: str = "", releases: int = 1) -> None:
+        self.needed, self.left, self.converted, self.releases = needed, left, converted, releases
         because = f" ({converted})" if converted else ""
+        cost = "this release costs" if releases == 1 else f"these {releases:,} releases together cost"
         super().__init__(
-            f"this release costs epsilon={needed}{because}, but only epsilon={left} is left.\n"
+            f"{cost} epsilon={needed}{because}, but only epsilon={left} is left.\n"
             "Lower `epsilon` or stop here: what is spent on these people stays spent.\n"
             "`hushtable ledger show` lists what was spent."
         )

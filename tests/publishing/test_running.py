@@ -160,7 +160,7 @@ def test_a_release_that_was_lost_is_told_and_drawn_again_at_its_owners_word(peop
     done = run("run", "releases.toml")
 
     assert done.exit_code == 3
-    assert "towns: charged, but stopped before it was written: lost (entry 1)." in done.stderr
+    assert "towns: charged, but stopped before it was written: lost, unless another run" in done.stderr
     assert "add --again towns" in done.stderr
     assert (people / "tree.parquet").exists()
     assert not (people / "towns.parquet").exists()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
@@ -30,8 +31,18 @@ class Done(NamedTuple):
         return release_document(self.published.release) | {"ledger": account}
 
 
-def carried_out(ctx: typer.Context, recipe: Recipe, *, quiet: bool, times_charged: int | None = None) -> Done:
-    """Publish by a recipe, and show progress where somebody looks on."""
+def carried_out(
+    ctx: typer.Context,
+    recipe: Recipe,
+    *,
+    quiet: bool,
+    times_charged: int | None = None,
+    told: Callable[[Payment], object] = lambda payment: payment,
+) -> Done:
+    """Publish by a recipe, and show progress where somebody looks on.
+
+    `told` makes of the payment what `main` asks for what was charged, should we be stopped.
+    """
     from hushtable.cli.progress import shown_progress
     from hushtable.publishing.deciding import decided
     from hushtable.publishing.publish import publish_decided
@@ -39,7 +50,7 @@ def carried_out(ctx: typer.Context, recipe: Recipe, *, quiet: bool, times_charge
     decision = decided(recipe)
     payment = decision.payment()
     payment.times_charged = times_charged
-    ctx.find_root().obj = payment  # whom `main` asks what was charged, should we be stopped
+    ctx.find_root().obj = told(payment)
     with shown_progress(quiet=quiet) as progress:
         return Done(decision, payment, publish_decided(decision, payment, progress=progress))
 

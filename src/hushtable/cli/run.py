@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,6 +12,7 @@ from hushtable.cli.codes import REFUSED
 from hushtable.cli.completing import recipe_names
 
 if TYPE_CHECKING:
+    from hushtable.publishing.paying import Payment
     from hushtable.publishing.running import RunItem, RunPlan
 
 _WORDS = {
@@ -18,7 +20,7 @@ _WORDS = {
     "done": "done",
     "written": "done",
     "changed": "published, but its file was moved or changed since",
-    "lost": "charged, but stopped before it was written: lost",
+    "lost": "charged, but stopped before it was written: lost, unless another run is drawing it now",
 }
 
 
@@ -39,7 +41,7 @@ def run(
     ] = None,
     again: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Draw this lost release again, for a new charge; once for each."),
+        typer.Option(metavar="NAME", help="Draw this lost or changed release again, for a new charge."),
     ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be done and what it costs, and stop.")
@@ -53,7 +55,7 @@ def run(
 
     A file of recipes names one ledger, words that all releases share, and the releases. The run says first
     what all of it costs, and starts only if the ledger can pay for all. Started again after a crash, it goes
-    on where it was: nothing is charged twice, and nothing is drawn again without its own charge.
+    on where it was. A release that is done is not charged or drawn again.
 
     \b
     Examples:
@@ -77,20 +79,23 @@ def run(
     """
     from hushtable.cli.publishing import carried_out, warn
     from hushtable.publishing.recipe_file import RecipeFile
-    from hushtable.publishing.running import alone, noted, planned_run
+    from hushtable.publishing.running import alone, naming, noted, planned_run
 
-    said = _Said(json=json, quiet=quiet)
-    loaded = RecipeFile.load(file, _parameters(parameters))
-    with alone(file):
-        planned = planned_run(loaded, names or (), again=again or ())
+    said, given, state = _Said(json=json, quiet=quiet), _parameters(parameters), _Stopped()
+    ctx.find_root().obj = state  # whom `main` asks what was charged, should we be stopped
+    with nullcontext() if dry_run else alone(file, lambda: said.waiting(file)):
+        planned = planned_run(RecipeFile.load(file, given), names or (), again=again or ())
         said.plan(file, planned)
+        if planned.short is not None:
+            raise planned.short
         if dry_run:
             return
         for item in noted(planned):
             said.event("noted", item, f"{item.name}: its file was there, and is noted in the ledger now.")
         for item in planned.drawn:
-            done = carried_out(ctx, item.recipe, quiet=quiet, times_charged=item.times)
-            ctx.find_root().obj = None
+            with naming(item.name):
+                done = carried_out(ctx, item.recipe, quiet=quiet, times_charged=item.times, told=state.paying)
+            state.published(item.name)
             warn(ctx, done)
             rows = f"{len(done.published.release):,} rows"
             said.event("published", item, f"{item.name}: {rows} in {done.decision.output}.", **done.document)
@@ -104,10 +109,43 @@ def _parameters(options: list[str] | None) -> dict[str, str]:
     found: dict[str, str] = {}
     for said in options or ():
         name, equals, value = said.partition("=")
-        if not equals or not name or name in found:
-            raise typer.BadParameter(f"--set {said!r} is not of the form NAME=VALUE, once for each name.")
+        if not equals or not name:
+            raise typer.BadParameter(f"--set {said!r} is not of the form NAME=VALUE, as in year=2025.")
+        if name in found:
+            raise typer.BadParameter(f"--set {name} is given twice. Give it once for each name.")
         found[name] = value
     return found
+
+
+class _Stopped:
+    """What `main` tells of a run that was stopped: what it published, and how far the release at hand is."""
+
+    def __init__(self) -> None:
+        self._done: list[str] = []
+        self._payment: Payment | None = None
+
+    def paying(self, payment: Payment) -> _Stopped:
+        """Note the payment of the release at hand."""
+        self._payment = payment
+        return self
+
+    def published(self, name: str) -> None:
+        """Note that a release is finished."""
+        self._done.append(name)
+        self._payment = None
+
+    @property
+    def begun(self) -> bool:
+        """Whether anything was charged."""
+        return bool(self._done) or (self._payment is not None and self._payment.begun)
+
+    @property
+    def state(self) -> str:
+        """What was charged and written, in words."""
+        done = f"This run published {', '.join(self._done)}. " if self._done else ""
+        if self._payment is not None and (self._payment.begun or not self._done):
+            return f"{done}{self._payment.state}"
+        return f"{done}Nothing else was charged." if done else "Nothing was charged. No output was written."
 
 
 class _Said:
@@ -144,7 +182,8 @@ class _Said:
         )
         unit = run.ledger.unit or "unit"
         width = max((len(item.name) for item in run.items), default=0)
-        self._say(f"{file}: {len(run.items):,} releases, {len(run.drawn):,} to draw.")
+        many = "1 release" if len(run.items) == 1 else f"{len(run.items):,} releases"
+        self._say(f"{file}: {many}, {len(run.drawn):,} to draw.")
         for item in run.items:
             words = _WORDS[item.state]
             if item.drawn:
@@ -152,6 +191,11 @@ class _Said:
             self._say(f"  {item.name:<{width}}  {words}")
         if run.drawn:
             self._say(f"This costs epsilon {cost} for each {unit}; {run.ledger.path.name} has {left} left.")
+
+    def waiting(self, file: Path) -> None:
+        """Say that another run comes first."""
+        if not self._quiet:
+            typer.echo(f"Another run of {file} is going on. Waiting for it to end.", err=True)
 
     def event(self, kind: str, item: RunItem, words: str, **more: Any) -> None:
         """Say that something was done."""

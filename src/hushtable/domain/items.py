@@ -61,6 +61,9 @@ def items_in(text: str) -> list[NamedItem]:
     """
     found: list[NamedItem] = []
     start = 0
+    if not isinstance(text, str):
+        hint = 'Write names of attributes, as in "town", "town,job" or "month(day),diagnosis".'
+        raise BadChoice(f"{shown(text)} is no name of attributes", hint)
     while start < len(text) or not found:
         match = _ITEM.match(text, start)
         if match is None or match.end() == start or not _plain(match["first"]):

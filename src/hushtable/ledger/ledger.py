@@ -243,14 +243,24 @@ class Ledger:
     def can_pay_all(self, charges: Sequence[tuple[Rational, str | None]]) -> Fraction:
         """Return what several charges, each an epsilon and a unit, would cost together, and charge nothing.
 
-        It raises what the first of them that cannot be paid would raise.
+        It raises what the first of them that cannot be charged would raise, and `BudgetExceeded` for all of
+        them where the rest covers each, but not all.
         """
         checked = [(_as_epsilon(cost), None if unit is None else _as_unit(unit)) for cost, unit in charges]
-        with storage.rehearsing(self.path) as connection:
-            before = _read(self.path, connection).left
-            for cost, unit in checked:
+        costs: list[Fraction] = []
+        left = Fraction(0)
+        for cost, unit in checked:
+            with storage.rehearsing(self.path) as connection:
+                left = _read(self.path, connection).left
                 _append(self.path, connection, cost, what="a rehearsal", unit=unit, name=None)
-            return before - _read(self.path, connection).left
+                costs.append(left - _read(self.path, connection).left)
+        if sum(costs) > left:
+            raise BudgetExceeded(needed=sum(costs, Fraction(0)), left=left, releases=len(costs))
+        if len({unit for _, unit in checked}) > 1:  # the first of them may state the unit of a new ledger
+            with storage.rehearsing(self.path) as connection:
+                for cost, unit in checked:
+                    _append(self.path, connection, cost, what="a rehearsal", unit=unit, name=None)
+        return sum(costs, Fraction(0))
 
     def charge(
         self,
@@ -301,6 +311,8 @@ class Ledger:
                 raise BadLedger(
                     f"the ledger has no entry {number}", "Pass the number that `charge` returned."
                 )
+            if known[number - 1].digest == text:
+                return  # somebody else found the output, and noted it
             if known[number - 1].digest is not None:
                 hint = "An entry is finished once; a new output is a new release, with a charge of its own."
                 raise BadLedger(f"entry {number} of the ledger is finished already", hint)

@@ -15,6 +15,7 @@ from hushtable.domain.domain import Domain, as_domain
 from hushtable.domain.units import unit_name
 from hushtable.engines.registry import engine_of
 from hushtable.errors import BadChoice
+from hushtable.laws.law import law_to_draw
 from hushtable.laws.registry import law_named
 from hushtable.ledger.ledger import Ledger
 from hushtable.planning.judges import check_covered, judged, planned_size
@@ -93,6 +94,7 @@ def decided(recipe: Recipe) -> Decision:
     check_ask(recipe.ask, structure=recipe.structure, summary=wanted, plan=recipe.plan)
     distributed = recipe.engine == "spark" or engine_of(recipe.data).distributed
     law, most, epsilon = law_named(recipe.law), recipe.measure.sensitivity, Fraction(recipe.epsilon)
+    law_to_draw(law, epsilon=epsilon, l1=Fraction(most))  # a rate beyond all bounds is told first
     total_share: Any = recipe.total_share
     entire = None
     auto = recipe.structure == AUTO

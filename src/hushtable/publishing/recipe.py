@@ -5,7 +5,8 @@ recipes (`publishing.recipe_file`) has the same words as keys. What follows from
 `publishing.deciding`.
 
 Promise: equal words make equal recipes, whichever way they were said: `summary=ht.Priority(size=9)` is
-`summary="priority", size=9`. Making one reads no file and no row. Printed, it can be pasted back.
+`summary="priority", size=9`. Making one reads no file and no row. Printed, it shows no row; where data and
+domain are files, it can be pasted back.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from decimal import Decimal
 from difflib import get_close_matches
 from fractions import Fraction
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, Self
 
 from hushtable.answers.release import Release, open_release
@@ -114,7 +116,7 @@ class Recipe:
         changed = {
             "data": _one_path(self.data),
             "domain": _domain(self.domain),
-            "level": dict(self.level) if isinstance(self.level, Mapping) else self.level,
+            "level": MappingProxyType(dict(self.level)) if isinstance(self.level, Mapping) else self.level,
             "unit": _unit(self.unit),
             "epsilon": as_positive(self.epsilon, name="epsilon", hint=_EPSILON),
             "total_share": _share(self.total_share),
@@ -125,7 +127,7 @@ class Recipe:
             "structure": _structure(self.structure),
             "summary": summary,
             "plan": _plan(self.plan),
-            "output": None if self.output is None else os.fspath(self.output),
+            "output": _path(self.output, "output"),
         }
         for word, value in changed.items():
             object.__setattr__(self, word, value)
@@ -137,6 +139,9 @@ class Recipe:
         for word in ("where", "query", "master", "name"):
             if not isinstance(getattr(self, word), str | None):
                 raise BadChoice(f"{word}={shown(getattr(self, word))} is no text", "Give text.")
+        memory: object = self.memory
+        if not isinstance(memory, int | str | None) or isinstance(memory, bool):
+            raise BadChoice(f"memory={shown(self.memory)} is no size", 'Write it as in "2GB".')
         if self.engine not in (None, "local", "spark"):
             raise BadChoice(f"there is no engine {shown(self.engine)}", "There are local and spark.")
         if self.engine == "local":  # as by default: the type of rows says it
@@ -171,7 +176,8 @@ class Recipe:
     def asked(self) -> str:
         """What the owner asked for, as JSON: a release tells it beside its terms, and it is public."""
         words = self.words
-        return json.dumps({word: words[word] for word in ASKED if word in words}, sort_keys=True)
+        asked = {word: words[word] for word in ASKED if word in words}
+        return json.dumps(asked, sort_keys=True, separators=(",", ":"))  # as the footer has it
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Recipe):
@@ -184,7 +190,10 @@ class Recipe:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return f"Recipe({', '.join(f'{word}={value!r}' for word, value in self.words.items())})"
+        said = {word: repr(value) for word, value in self.words.items()}
+        if not _are_paths(self.data):
+            said |= {"data": f"<{type(self.data).__name__}, private>"} if "data" in said else {}
+        return f"Recipe({', '.join(f'{word}={text}' for word, text in said.items())})"
 
     def replace(self, **words: Any) -> Self:
         """Return the recipe with some words said anew.
@@ -195,14 +204,15 @@ class Recipe:
         Recipe(domain='people.toml', epsilon='1', size=20, summary='priority', output='more.parquet')
         """
         check_words(words)
-        return replace(self, **words)
+        brought = getattr(words.get("summary"), "size", None)  # a method of Python brings its size
+        return replace(self, **({"size": None} if brought is not None else {}) | words)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], name: str | None = None, /, **parameters: object) -> Recipe:
+    def load(cls, path: str | os.PathLike[str], name: str | None = None, **parameters: object) -> Recipe:
         """Return a recipe of a file; `name` says which, where the file has several.
 
-        `parameters` are for names in braces, as in `data = "rows-{year}.parquet"`. Paths are relative to the
-        file.
+        `parameters` are for names in braces, as in `data = "rows-{year}.parquet"`. Paths in the file are
+        relative to it; they are found from the working folder of the moment, so publish before you leave it.
 
         >>> import hushtable as ht
         >>> from pathlib import Path
@@ -246,6 +256,8 @@ class Recipe:
         >>> ht.publish(recipe).epsilon
         Fraction(1, 1)
         """
+        if not isinstance(release, Release | str | os.PathLike):
+            raise BadMethod("release", type(release).__name__, "a release", '"towns.parquet"')
         opened = release if isinstance(release, Release) else open_release(release)
         return cls(**(_told(opened.terms) | dict(check_words(words))))
 
@@ -276,7 +288,9 @@ def _told(terms: Terms) -> dict[str, Any]:
     parts = [part.method.size for part in terms.parts]
     several = {"size": max((size for size in parts if size is not None), default=None)}
     share = {"total_share": terms.total_epsilon / terms.epsilon if terms.structure.takes_total else None}
-    return said | share | {"structure": terms.structure} | (several if parts else {"summary": terms.method})
+    summary, size = _summary(terms.method, None)
+    alone = {"summary": summary, "size": size}
+    return said | share | {"structure": terms.structure} | (several if parts else alone)
 
 
 def check_words(words: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -301,6 +315,22 @@ def _one_path(data: Any) -> Any:
     return data
 
 
+def _are_paths(data: Any) -> bool:
+    """Whether rows are in files, so that their names may be shown."""
+    listed = data if issubclass(type(data), list) else [data]
+    return all(issubclass(type(each), str) for each in listed)
+
+
+def _path(given: object, word: str) -> str | None:
+    """Return a path as text, or None."""
+    if given is None:
+        return None
+    text = os.fspath(given) if isinstance(given, os.PathLike) else given
+    if not isinstance(text, str) or not text.strip() or "\0" in text:
+        raise BadChoice(f"{word}={shown(given)} is no path", "Write the name of a file, as in out.parquet.")
+    return text
+
+
 def _share(given: Rational | None) -> Fraction | None:
     """Return the share of epsilon that buys a total."""
     if given is None:
@@ -314,10 +344,10 @@ def _share(given: Rational | None) -> Fraction | None:
 
 def _domain(given: object) -> Domain | str:
     """Return a domain, or the path of its file."""
-    if isinstance(given, str | os.PathLike):
-        return os.fspath(given)
     if given is None:
         raise BadDomain("no domain is given", "Give the path of a domain file.")
+    if isinstance(given, str | os.PathLike):
+        return _path(given, "domain") or ""
     return as_domain(given)  # type: ignore[arg-type]
 
 
@@ -338,7 +368,7 @@ def _ledger(given: object) -> str | Literal[False] | None:
     if given is None or given is False:
         return given
     if isinstance(given, str | os.PathLike):
-        return os.fspath(given)
+        return _path(given, "ledger")
     hint = "Give the path of a ledger, or False if you keep count elsewhere."
     raise BadChoice(f"ledger={shown(given)} is no ledger", hint)
 
@@ -366,7 +396,13 @@ def _structure(given: object) -> Structure | Literal["auto"] | None:
             raise BadChoice(fact, "Name it, or leave them out.")
         if name == AUTO:
             return "auto"
-        return structure_of("cells" if name is None else name, **settings)
+        if not isinstance(name, str | None):
+            raise BadChoice(f"there is no structure {shown(name)}", 'Name it by text, as in "tree".')
+        try:
+            return structure_of("cells" if name is None else name, **settings)
+        except TypeError:  # a list where a number belongs, or the like
+            fact = f"structure={shown(dict(given))} has a setting of another kind than it takes"
+            raise BadChoice(fact, "The page on each structure says what it takes.") from None
     return as_structure(given)
 
 
@@ -383,10 +419,16 @@ def _summary(given: object, size: int | None) -> tuple[WantedSummary | None, int
                     f"a summary has no {shown(word)}", f"It has {', '.join(WantedSummary._fields)}."
                 )
         said = WantedSummary(**given)
+        name, one_sided = given.get("name"), given.get("one_sided", False)
+        if not isinstance(one_sided, bool) or not isinstance(name, str | None):
+            fact = (
+                f"summary={shown(dict(given))} has a name that is no text, or `one_sided` that is no boolean"
+            )
+            raise BadChoice(fact, 'Write { name = "filter", cutoff = 20, one_sided = true }.')
         if said.name is not None and said.name not in SUMMARIES:
             raise BadChoice(f"there is no summary {shown(said.name)}", f"There are {', '.join(SUMMARIES)}.")
         cutoff, threshold = _setting(said.cutoff, "cutoff"), _setting(said.threshold, "threshold")
-        return WantedSummary(said.name, cutoff, threshold, bool(said.one_sided)), size
+        return WantedSummary(said.name, cutoff, threshold, said.one_sided), size
     check_method(given, name="summary")
     method: Any = given
     if size is not None and method.size is not None:
@@ -400,7 +442,7 @@ def _setting(value: Any, name: str) -> Fraction | Literal["auto"] | None:
     return value if value is None or value == AUTO else as_fraction(value, name=name)
 
 
-def _plan(given: object) -> Plan | dict[str, Any] | None:
+def _plan(given: object) -> Plan | Mapping[str, Any] | None:
     """Return a plan, or what one is to assume."""
     if given is None or isinstance(given, Plan):
         return given
@@ -412,10 +454,14 @@ def _plan(given: object) -> Plan | dict[str, Any] | None:
             hint = f"Did you mean `{near[0]}`?" if near else f"It assumes {', '.join(ASSUMPTIONS)}."
             raise BadChoice(f"a plan assumes no {shown(word)}", hint)
     said = {word: value for word, value in given.items() if value is not None}
-    for word in _PATHS_OF_PLAN:
-        if isinstance(said.get(word), os.PathLike):
-            said[word] = os.fspath(said[word])
-    return said or None
+    for word, value in said.items():
+        if word in _PATHS_OF_PLAN:
+            said[word] = value if isinstance(value, Profile) else _path(value, word)
+        elif isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+            raise BadChoice(f"{word}={shown(value)} is no number", "Write it as in 60.5.")
+        else:
+            said[word] = float(value)
+    return MappingProxyType(said) if said else None
 
 
 def _plain(value: Any) -> Any:

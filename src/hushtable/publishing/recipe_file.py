@@ -34,9 +34,10 @@ from hushtable.errors import BadChoice, BadRecipe, HushtableError, shown
 from hushtable.files.placing import new_file, only
 from hushtable.publishing.recipe import Recipe, check_words
 
+_LONGEST_NAME = 200
 _KEYS = ("ledger", "defaults", "release")
-_PARAMETER = re.compile(r"\{\{(\w+)\}\}|\{([A-Za-z_]\w*)\}")
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")  # of a path that is no file of this machine
+_PARAMETER = re.compile(r"\{\{([A-Za-z_]\w*)\}\}|\{([A-Za-z_]\w*)\}")
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # of a path that is no file of this machine
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,8 @@ class RecipeFile:
     @classmethod
     def load(cls, path: str | os.PathLike[str], parameters: Mapping[str, object] | None = None) -> RecipeFile:
         """Return the recipes of a file, with all parameters set."""
+        if not isinstance(path, str | os.PathLike):
+            raise BadRecipe("it is no path", "Give the path of a file of recipes.", file=shown(path))
         place = Path(path)
         document = _document(place)
         shared = document.get("defaults", {})
@@ -69,6 +72,9 @@ class RecipeFile:
                 said["ledger"] = document["ledger"]
             recipe = _recipe(place, setting.filled(said))
             name = recipe.name or ""
+            if name and (not name.isprintable() or name != name.strip() or len(name) > _LONGEST_NAME):
+                hint = f"Write one line of up to {_LONGEST_NAME} characters, without spaces around it."
+                raise BadRecipe(f"the name {shown(name)} is no line of text", hint, file=str(path))
             if name in recipes or (not name and len(entries) > 1):
                 fact = f"two releases are named {shown(name)}" if name else "a release has no name"
                 hint = "Give each release a name of its own; the ledger knows it by that."
@@ -90,8 +96,9 @@ class RecipeFile:
         """Return a name that there is, or raise with the nearest one."""
         if name in self.recipes:
             return name
-        near = get_close_matches(name, self.recipes, n=1)
-        hint = f"Did you mean {near[0]!r}?" if near else f"There are {', '.join(self.recipes)}."
+        near = get_close_matches(str(name), self.recipes, n=1)
+        there = ", ".join(self.recipes) or "none: its release has no name"
+        hint = f"Did you mean {near[0]!r}?" if near else f"There are {there}."
         raise BadRecipe(f"it has no release {shown(name)}", hint, file=str(self.path))
 
 
@@ -101,11 +108,15 @@ def save(recipe: Recipe, path: str | os.PathLike[str], *, overwrite: bool = Fals
     if isinstance(words["domain"], Domain):
         words["domain"] = words["domain"].to_dict(levels=True)
     for word, value in words.items():
-        if not _is_plain(value):
+        if not _is_plain(value) or (word == "data" and not isinstance(value, str | list)):
             fact = f"the `{word}` of the recipe is an object of Python, which a file cannot hold"
             raise BadChoice(fact, "Give a path, or the words for it.")
-    folder = os.path.dirname(os.fspath(path))
-    document = {"release": [_escaped(_moved(words, lambda text: os.path.relpath(text, folder or os.curdir)))]}
+    folder = os.path.realpath(os.path.dirname(os.fspath(path)) or os.curdir)
+
+    def moved(text: str) -> str:
+        return text if os.path.isabs(text) else os.path.relpath(os.path.realpath(text), folder)
+
+    document = {"release": [_escaped(_moved(words, moved))]}
     text = "\n".join(_toml(document)).lstrip() + "\n"
     with new_file(Path(path), overwrite=overwrite, check=only(_is_ours, "a file of recipes")) as file:
         file.write(text.encode())

@@ -12,30 +12,32 @@ unfinished                                  a release    `written`: all but the 
 unfinished                                  otherwise    `lost`: it was stopped after the charge
 ==========================================  ===========  ========================================
 
-Promise: a release is drawn once for each charge, and charged once for each word of its owner: `due` ones are
-drawn, `lost` and `changed` ones only if their names are said again. Of several processes, one draws it. No
-random state is stored, so that nothing can be drawn twice alike.
+Promise: each draw has its own charge. A release is charged once, and again only where it is `lost` or `changed`
+and its owner asks for it by name. Of several processes, one draws it. No random state is stored, so that
+nothing can be drawn twice alike.
 """
 
 from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Container, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Literal
 
-from hushtable.errors import BadRecipe, BadRelease
+from hushtable.domain.domain import as_domain
+from hushtable.errors import BadData, BadRecipe, BadRelease, BudgetExceeded, HushtableError
+from hushtable.files.apart import Kept
 from hushtable.ledger.ledger import Entry, Ledger
 from hushtable.publishing.deciding import Decision, decided
-from hushtable.publishing.publish import checked_terms
+from hushtable.publishing.publish import checked_terms, kept_files
 from hushtable.publishing.recipe import Recipe
 from hushtable.publishing.recipe_file import RecipeFile
 from hushtable.release.reading import read_head
-from hushtable.release.writing import digest_of
+from hushtable.release.writing import check_output, digest_of
 
 State = Literal["due", "done", "changed", "written", "lost"]
 
@@ -65,6 +67,7 @@ class RunPlan:
     items: tuple[RunItem, ...]
     cost: Fraction  # to one unit of the ledger
     left: Fraction  # before anything is charged
+    short: BudgetExceeded | None  # if the ledger cannot pay for them
 
     @property
     def drawn(self) -> tuple[RunItem, ...]:
@@ -80,8 +83,8 @@ class RunPlan:
 def planned_run(file: RecipeFile, names: Sequence[str] = (), *, again: Sequence[str] = ()) -> RunPlan:
     """Say what is to be done of the releases that are named, or of all; nothing is drawn or charged.
 
-    Guarantee: everything that public facts can refuse is refused now, before the first release is drawn, and
-    so is a run that the ledger cannot pay for as a whole.
+    Guarantee: what can be refused without reading a row is refused now, before the first release is drawn,
+    but for rows that are not there yet. `short` says if the ledger cannot pay for all.
     """
     wanted = {file.known(name) for name in (*names, *again)} if names else set(file.recipes)
     repeated = {file.known(name) for name in again}
@@ -92,17 +95,21 @@ def planned_run(file: RecipeFile, names: Sequence[str] = (), *, again: Sequence[
         if name not in wanted:
             continue
         own = [entry for entry in entries if entry.name == name]
-        state = _state(recipe, own[-1] if own else None)
+        taken = {entry.digest for entry in entries if entry.name != name}
+        state = _state(recipe, own[-1] if own else None, taken)
         if name in repeated and state in ("done", "written"):
             hint = "Leave --again out; a new release of the same rows takes another name, and is charged."
             raise BadRecipe("it is published already", hint, file=str(file.path), release=name)
         drawn = state == "due" or name in repeated
         items.append(RunItem(name, recipe, state, own[-1] if own else None, len(own), drawn))
     decisions = [_checked(file, item) for item in items if item.drawn]
-    _check_outputs(file)
-    left = ledger.left
-    cost = ledger.can_pay_all([(each.epsilon, each.unit) for each in decisions])
-    return RunPlan(ledger, tuple(items), cost, left)
+    _check_outputs(file, decisions, ledger)
+    left, short = ledger.left, None
+    try:
+        cost = ledger.can_pay_all([(each.epsilon, each.unit) for each in decisions])
+    except BudgetExceeded as error:
+        cost, short = error.needed, error
+    return RunPlan(ledger, tuple(items), cost, left, short)
 
 
 def noted(run: RunPlan) -> list[RunItem]:
@@ -116,14 +123,26 @@ def noted(run: RunPlan) -> list[RunItem]:
 
 
 @contextmanager
-def alone(path: Path) -> Iterator[None]:
+def alone(path: Path, waiting: Callable[[], object]) -> Iterator[None]:
     """Wait until no other run of this file is going on, and keep others waiting until the block ends.
 
-    The lock belongs to the process and goes with it, also where it is killed.
+    The lock belongs to the process and goes with it, also where it is killed. `waiting` is called if there is
+    another run.
     """
-    with open(path, "rb") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise BadRecipe(f"it cannot be read ({reason})", "Check the path.", file=str(path)) from None
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            waiting()
+            fcntl.flock(handle, fcntl.LOCK_EX)
         yield
+    finally:
+        os.close(handle)
 
 
 def _ledger(file: RecipeFile) -> Ledger:
@@ -136,26 +155,47 @@ def _ledger(file: RecipeFile) -> Ledger:
     return Ledger.open(path)
 
 
-def _state(recipe: Recipe, entry: Entry | None) -> State:
+def _state(recipe: Recipe, entry: Entry | None, taken: Container[str | None]) -> State:
     if entry is None:
         return "due"
     output = _output(recipe)
     if entry.digest is not None:
         return "done" if digest_of(output) == entry.digest else "changed"
-    return "written" if _is_written(output, recipe) else "lost"
+    return "written" if digest_of(output) not in taken and _is_written(output, recipe) else "lost"
 
 
 def _is_written(output: str, recipe: Recipe) -> bool:
-    """Whether the output of an unfinished entry is there.
+    """Whether the output of an unfinished entry is there: a release by this recipe, that no other entry has.
 
-    Nothing else can have its name: before the charge there was none, unless it was to be overwritten.
+    Before the charge nothing had its name, unless it was to be overwritten: what is there may then be older.
     """
     if recipe.overwrite:
         return False
     try:
-        return read_head(Path(output)).terms.epsilon == recipe.epsilon
+        terms = read_head(Path(output)).terms
     except BadRelease:
         return False
+    domain = as_domain(recipe.domain)
+    own = (
+        recipe.epsilon,
+        recipe.measure,
+        recipe.where,
+        recipe.query,
+        recipe.rows_are_units,
+        recipe.law,
+        recipe.asked,
+        (domain if recipe.level is None else domain.at(recipe.level)).digest,
+    )
+    return own == (
+        terms.epsilon,
+        terms.measure,
+        terms.where,
+        terms.query,
+        terms.rows_are_units,
+        terms.law_name,
+        terms.recipe,
+        terms.domain.digest,
+    )
 
 
 def _output(recipe: Recipe) -> str:
@@ -167,15 +207,36 @@ def _checked(file: RecipeFile, item: RunItem) -> Decision:
     if not item.name:
         hint = "Give it a name: the ledger knows it by that."
         raise BadRecipe("its release has no name", hint, file=str(file.path))
-    decision = decided(item.recipe)
-    checked_terms(decision)
+    with naming(item.name):
+        decision = decided(item.recipe)
+        checked_terms(decision)
+        _ = decision.output
     return decision
 
 
-def _check_outputs(file: RecipeFile) -> None:
-    """Raise where two releases have one output."""
+@contextmanager
+def naming(release: str) -> Iterator[None]:
+    """Let an error say which release it is about."""
+    try:
+        yield
+    except HushtableError as error:
+        error.args = (f"release {release!r}: {error}",)
+        raise
+
+
+def _check_outputs(file: RecipeFile, decisions: Sequence[Decision], ledger: Ledger) -> None:
+    """Raise where two releases have one output, or one cannot be written, or is what another one reads."""
+    kept = Kept()
+    for each in decisions:
+        with suppress(BadData):  # rows that are not there yet: their own release tells
+            kept = kept.and_all([kept_files(each.recipe.data, each.domain, ledger)])
+    for each in decisions:
+        with naming(each.recipe.name or ""):
+            check_output(each.output, overwrite=each.recipe.overwrite, kept=kept)
     seen: dict[str, str] = {}
     for name, recipe in file.recipes.items():
+        if recipe.output is None:
+            continue
         place = os.path.realpath(_output(recipe))
         if place in seen:
             fact = f"the releases {seen[place]!r} and {name!r} have the same output"
