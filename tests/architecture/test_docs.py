@@ -117,7 +117,6 @@ INSIDE = {
     "docs/extending.md",
     "docs/format.md",
     "docs/explanation/answers.md",
-    "docs/explanation/cubes-and-sketches.md",
     "docs/explanation/planning.md",
     "docs/explanation/ranges.md",
     "docs/guarantees/exact-noise.md",
