@@ -118,7 +118,6 @@ INSIDE = {
     "docs/format.md",
     "docs/explanation/answers.md",
     "docs/explanation/planning.md",
-    "docs/guarantees/exact-noise.md",
 }
 INNER = re.compile(r"^ *(?:>>> |\.\.\. )? *(?:from hushtable\.\S+ import|import hushtable\.).*", re.MULTILINE)
 
