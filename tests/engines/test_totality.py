@@ -5,8 +5,14 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
+from typing import Any
 
 import duckdb
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import hushtable as ht
@@ -180,3 +186,25 @@ def test_a_path_into_json_does_not_search_all_levels(path: str, engine: duckdb.D
 @pytest.mark.parametrize("path", ["'$.a.b'", "'a'", "'$.a[*]'", "['$.a', '$.b']", "0", "'/a/b'"])
 def test_a_path_into_json_that_is_written_out_passes(path: str, engine: duckdb.DuckDBPyConnection) -> None:
     read_condition(f"json_extract(j, {path}) IS NULL AND json_type(j) = 'OBJECT'", engine)
+
+
+@pytest.mark.parametrize("form", ["arrow", "pandas", "parquet", "duckdb"])
+def test_the_first_hours_of_all_clocks_stop_no_filter(form: str, tmp_path: Path) -> None:
+    # DuckDB takes it for a fault of its own that it cannot write them as text.
+    steps = np.array([-(2**63) + 2, -(2**63) + 1, 0], dtype="int64")
+    rows = pa.table({"x": [1, 1, 1], "moment": pa.array(steps).cast(pa.timestamp("us"))})
+    data: Any = rows
+    if form == "pandas":
+        data = pd.DataFrame({"x": [1, 1, 1], "moment": steps.astype("datetime64[us]")})
+    elif form == "parquet":
+        data = tmp_path / "rows.parquet"
+        pq.write_table(rows, data)
+    elif form == "duckdb":
+        data = tmp_path / "rows.duckdb"
+        with duckdb.connect(str(data)) as connection:
+            connection.execute("CREATE TABLE t AS SELECT * FROM rows").fetchall()
+    domain = ht.Domain(x=ht.integers(0, 3))
+
+    written = ht.count(data, domain=domain, where="length(CAST(moment AS VARCHAR)) > 0")
+
+    assert written.counts.tolist() == [2]  # the first of all is infinity, which has a name

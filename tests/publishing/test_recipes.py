@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import re
 from fractions import Fraction
 from pathlib import Path
@@ -331,3 +332,65 @@ def test_only_a_file_of_recipes_is_replaced(people: Path) -> None:
     recipe.save("a.toml", overwrite=True)
     assert [*RecipeFile.load("a.toml").recipes] == [""]
     assert re.search("^epsilon = ", (people / "a.toml").read_text(), re.M)
+
+
+def test_a_recipe_shows_no_row() -> None:
+    recipe = ht.Recipe(data=pa.table({"town": ["SECRET"], "job": [1]}), **BASE)
+
+    assert "SECRET" not in repr(recipe)
+    assert "data=<Table, private>" in repr(recipe)
+    with pytest.raises(ht.BadChoice, match="`data` of the recipe"):
+        ht.Recipe(data={"town": ["SECRET"], "job": [1]}, **BASE).save("out.toml")
+
+
+ODD = [5, True, [], {}, "", "\0", [[1, 2], [3]], {"name": ["a"]}, {"name": {"a": 1}}, {"like": 5}, "1e-999"]
+ODD += [
+    {"name": "marginals", "marginals": 5},
+    {"name": "tables", "tables": 5},
+    {"name": "filter", "one_sided": 1},
+]
+
+
+@pytest.mark.parametrize("word", sorted(inspect.signature(ht.Recipe).parameters))
+def test_odd_words_are_one_error_of_ours(word: str, people: Path) -> None:
+    for value in ODD:
+        try:
+            words: dict[str, Any] = (
+                {"data": "rows.parquet", "ledger": False, "size": 5} | BASE | {word: value}
+            )
+            recipe = ht.Recipe(**words)
+            ht.publish(recipe.replace(overwrite=True))
+        except ht.HushtableError:
+            pass
+    assert ht.Recipe(data="rows.parquet", **BASE, memory="1GB") != ht.Recipe(data="rows.parquet", **BASE)
+
+
+def test_what_is_saved_is_what_is_loaded(people: Path) -> None:
+    (people / "deep" / "real").mkdir(parents=True)
+    (people / "link").symlink_to(people / "deep" / "real")
+    recipe = ht.Recipe(
+        data="rows-10:00.csv",
+        **BASE,
+        where="regexp_matches(town, 'a{{2}}') OR town = '{{town}}'",
+        plan={"expect_cells": 9, "expect_mean": 60.5, "expect_sd": 2},
+        name="n",
+    )
+
+    recipe.save("link/saved.toml")
+    recipe.save("saved.toml")
+
+    assert ht.Recipe.load("saved.toml", name="n") == recipe
+    loaded = ht.Recipe.load("link/saved.toml")
+    assert os.path.realpath(str(loaded.data)) == os.path.realpath("rows-10:00.csv")
+    assert loaded.where == recipe.where
+
+
+def test_a_recipe_stays_as_it_is_and_takes_new_words() -> None:
+    recipe = ht.Recipe(data="rows.parquet", **BASE, level={"town": "region"}, size=9)
+
+    with pytest.raises(TypeError):
+        recipe.level["town"] = "x"  # type: ignore[index]
+    assert recipe.replace(summary=ht.Priority(size=7)).size == 7
+    release = ht.publish("rows.parquet", **BASE, structure="cells", size=20, ledger=False)
+    thinned = release.thin(size=3, output="thin.parquet")
+    assert ht.Recipe.from_release(thinned, size=50).size == 50

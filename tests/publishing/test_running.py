@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import signal
@@ -215,6 +216,55 @@ def test_parameters_that_make_no_sense(words: list[str], said: str) -> None:
     done = run("run", "releases.toml", *words)
     assert done.exit_code in (2, 3)
     assert said in done.stderr
+
+
+def test_what_no_row_decides_is_told_before_the_first_draw(people: Path) -> None:
+    ledger = ht.Ledger.open("people.ledger")
+    (people / "tree.parquet").write_text("something else")
+    done = run("run", "releases.toml")
+    assert (done.exit_code, "release 'tree'" in done.stderr) == (6, True)
+    (people / "tree.parquet").unlink()
+    for output in ("rows.parquet", "people.toml", "people.ledger"):
+        (people / "releases.toml").write_text(SHORT.replace('"tree.parquet"', f'"{output}"'))
+        assert run("run", "releases.toml").exit_code in (3, 6)
+    assert not ledger.entries()
+
+
+def test_a_budget_that_is_short_is_told_for_all(people: Path) -> None:
+    prepared(people, rows=10, budget="0.4")
+    done = run("run", "releases.toml")
+
+    assert "This costs epsilon 13/30 for each unit; people.ledger has 0.4 left." in done.stdout
+    assert "these 2 releases together cost epsilon=13/30, but only epsilon=2/5 is left" in done.stderr
+
+
+def test_another_release_is_not_taken_for_the_lost_one(people: Path) -> None:
+    events("towns")
+    ledger = ht.Ledger.open("people.ledger")
+    ledger.charge("1/3", what="tree.parquet", name="tree")
+    (people / "tree.parquet").write_bytes((people / "towns.parquet").read_bytes())
+    assert states()["tree"] == "lost"
+    other = ht.Recipe.load("releases.toml", "tree").replace(structure="haar", ledger=False, overwrite=True)
+    ht.publish(other)
+    assert states()["tree"] == "lost"
+
+
+def test_who_stops_a_run_is_told_what_it_published(people: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    flow = importlib.import_module("hushtable.publishing.publish")
+    real, calls = flow.drawn_summaries, []
+
+    def stopping(*args: Any) -> Any:
+        calls.append(1)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return real(*args)
+
+    monkeypatch.setattr(flow, "drawn_summaries", stopping)
+    done = run("run", "releases.toml")
+
+    assert done.exit_code == 130
+    assert "This run published towns. epsilon = 1/3 was charged" in done.stderr
+    assert "Nothing was charged" not in done.stderr
 
 
 # Real processes.

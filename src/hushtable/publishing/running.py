@@ -12,7 +12,7 @@ unfinished                                  a release    `written`: all but the 
 unfinished                                  otherwise    `lost`: it was stopped after the charge
 ==========================================  ===========  ========================================
 
-Promise: each draw has its own charge. A release is charged once, and again only where it is `lost` or `changed`
+Promise: each draw has its own charge. A release is charged once, and again only if it is `lost` or `changed`
 and its owner asks for it by name. Of several processes, one draws it. No random state is stored, so that
 nothing can be drawn twice alike.
 """

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 TABLE = "data"  # what a query calls the rows of files and of Python objects
 _LONG_STEPS = re.compile(r"\bTIMESTAMP_(S|MS)\b")
+_CLOCKS = ("TIMESTAMP", "TIMESTAMP WITH TIME ZONE")
+_FIRST_WRITTEN = -9223372022400000000  # the midnight before which DuckDB writes no time as text
 _GIVEN = re.compile(r'\bAS\s+("[^"]+"|\w+)', re.IGNORECASE)
 
 
@@ -151,14 +153,21 @@ class Wanted:
 def in_microseconds(rows: str, connection: duckdb.DuckDBPyConnection) -> str:
     """Return SQL for the same rows with all times in microseconds; those beyond what these reach are missing.
 
-    DuckDB takes it for a fault of its own where a time in seconds or milliseconds cannot be written as text.
+    DuckDB takes it for a fault of its own where a time in seconds or milliseconds, or one of the first hours
+    that microseconds reach, cannot be written as text. Those are missing too.
     """
-    longer = [
-        f"TRY_CAST({name_sql(name)} AS {_LONG_STEPS.sub('TIMESTAMP', kind)}) AS {name_sql(name)}"
-        for name, kind in described(rows, connection).items()
-        if _LONG_STEPS.search(kind)
-    ]
-    return f"SELECT * REPLACE ({', '.join(longer)}) FROM ({rows}) AS rows" if longer else rows
+    changed = []
+    for name, kind in described(rows, connection).items():
+        column, read = name_sql(name), name_sql(name)
+        if _LONG_STEPS.search(kind):
+            kind = _LONG_STEPS.sub("TIMESTAMP", kind)
+            read = f"TRY_CAST({column} AS {kind})"
+        if kind in _CLOCKS:
+            least = f"CAST(make_timestamp({_FIRST_WRITTEN}) AS {kind})"
+            read = f"CASE WHEN {read} < {least} AND isfinite({read}) THEN NULL ELSE {read} END"
+        if read != column:
+            changed.append(f"{read} AS {column}")
+    return f"SELECT * REPLACE ({', '.join(changed)}) FROM ({rows}) AS rows" if changed else rows
 
 
 @contextmanager
