@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import random
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -208,3 +211,19 @@ def test_the_first_hours_of_all_clocks_stop_no_filter(form: str, tmp_path: Path)
     written = ht.count(data, domain=domain, where="length(CAST(moment AS VARCHAR)) > 0")
 
     assert written.counts.tolist() == [2]  # the first of all is infinity, which has a name
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Asia/Tokyo", "America/New_York"])
+def test_times_with_a_zone_are_filtered_alike_in_every_zone_of_the_machine(zone: str) -> None:
+    # In a process of its own: DuckDB asks for the zone of the machine once.
+    code = """
+import pyarrow as pa, hushtable as ht
+steps = pa.array([-(2**63) + 2, 0, 1], pa.int64())
+rows = pa.table({"x": [1, 1, 1], "moment": steps.cast(pa.timestamp("us", tz="Europe/Berlin"))})
+for where in ("length(CAST(moment AS VARCHAR)) > 0", "moment > make_timestamptz(0)"):
+    print(ht.count(rows, domain=ht.Domain(x=ht.integers(0, 3)), where=where).counts.tolist())
+"""
+    environment = os.environ | {"TZ": zone}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+
+    assert done.stdout.split("\n") == ["[2]", "[1]", ""], done.stderr

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 TABLE = "data"  # what a query calls the rows of files and of Python objects
 _LONG_STEPS = re.compile(r"\bTIMESTAMP_(S|MS)\b")
-_CLOCKS = ("TIMESTAMP", "TIMESTAMP WITH TIME ZONE")
+_CLOCKS = {"TIMESTAMP": "make_timestamp", "TIMESTAMP WITH TIME ZONE": "make_timestamptz"}
 _FIRST_WRITTEN = -9223372022400000000  # the midnight before which DuckDB writes no time as text
 _GIVEN = re.compile(r'\bAS\s+("[^"]+"|\w+)', re.IGNORECASE)
 
@@ -163,7 +163,7 @@ def in_microseconds(rows: str, connection: duckdb.DuckDBPyConnection) -> str:
             kind = _LONG_STEPS.sub("TIMESTAMP", kind)
             read = f"TRY_CAST({column} AS {kind})"
         if kind in _CLOCKS:
-            least = f"CAST(make_timestamp({_FIRST_WRITTEN}) AS {kind})"
+            least = f"{_CLOCKS[kind]}({_FIRST_WRITTEN})"  # a cast would depend on this machine's time zone
             read = f"CASE WHEN {read} < {least} AND isfinite({read}) THEN NULL ELSE {read} END"
         if read != column:
             changed.append(f"{read} AS {column}")
