@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hushtable.laws.floats import FloatView
 from hushtable.laws.geometric import Geometric, GeometricFloats
-from hushtable.laws.numeric import NumericView
+from hushtable.laws.numeric import NumericView, numeric_view
 
 Array = NDArray[np.float64]
 RATES = [Fraction(1, 10**6), Fraction(1, 1000), Fraction(1, 10), Fraction(1), Fraction(5)]
@@ -18,7 +18,7 @@ RATES = [Fraction(1, 10**6), Fraction(1, 1000), Fraction(1, 10), Fraction(1), Fr
 
 @pytest.fixture(scope="module", params=RATES, ids=str)
 def views(request: pytest.FixtureRequest) -> tuple[NumericView, GeometricFloats]:
-    return NumericView(Geometric(request.param)), Geometric(request.param).floats
+    return numeric_view(Geometric(request.param)), Geometric(request.param).floats
 
 
 def places(view: GeometricFloats) -> Array:

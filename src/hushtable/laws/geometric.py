@@ -30,9 +30,9 @@ _SLOWEST, _FASTEST = 2.0**-50, 700.0  # beyond these, floats would overflow; no 
 class Geometric(NoiseLaw):
     """Two-sided geometric noise at a rate.
 
-    >>> Geometric.calibrated(epsilon=Fraction(1, 10), l1=Fraction(2))
+    >>> Geometric.calibrated(budget=Fraction(1, 10), change=Fraction(2))
     Geometric(rate=Fraction(1, 20))
-    >>> Geometric(Fraction(1, 20)).loss(l1=Fraction(2))
+    >>> Geometric(Fraction(1, 20)).loss(change=Fraction(2))
     Fraction(1, 10)
     """
 
@@ -41,22 +41,13 @@ class Geometric(NoiseLaw):
     rate: Fraction
 
     @classmethod
-    def calibrated(
-        cls,
-        *,
-        epsilon: Fraction,
-        l1: Fraction,
-        l2_squared: Fraction | None = None,
-        per_cell: Fraction | None = None,
-    ) -> Self:
-        """Return the law whose `loss` is `epsilon`, of any change of `l1` in all."""
-        return cls(Fraction(epsilon) / l1)
+    def calibrated(cls, *, budget: Fraction, change: Fraction, delta: Fraction = Fraction(0)) -> Self:
+        """Return the law that costs epsilon = `budget`, of any change of `change` in all."""
+        return cls(Fraction(budget) / change)
 
-    def loss(
-        self, *, l1: Fraction, l2_squared: Fraction | None = None, per_cell: Fraction | None = None
-    ) -> Fraction:
-        """Return rate times `l1`: a change by 1 changes every chance by a factor of at most exp(rate)."""
-        return self.rate * l1
+    def loss(self, *, change: Fraction) -> Fraction:
+        """Return rate times `change`: a change by 1 changes every chance by a factor of at most exp(rate)."""
+        return self.rate * change
 
     def checked(self) -> Self:
         """Return the law, or raise `BadNumber` where the rate is not within 2^-40 to 2^10."""

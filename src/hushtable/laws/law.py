@@ -15,6 +15,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Protocol, Self
 
+from hushtable.domain.measure import Sensitivities
 from hushtable.errors import InternalError
 from hushtable.laws.balls import Real
 from hushtable.laws.powers import Number
@@ -44,29 +45,21 @@ class NoiseLaw(ABC):
     """
 
     name: ClassVar[str]
-    privacy: ClassVar[str] = "pure differential privacy"  # what `loss` is the epsilon of
+    currency: ClassVar[str] = "pure"  # what `loss` counts: "pure", epsilon; "zcdp", rho; "approximate", epsilon
+
+    @classmethod
+    def change(cls, one: Sensitivities) -> Fraction:
+        """Return the measure of what one unit changes that the loss grows with in proportion: the sum, L1."""
+        return one.l1
 
     @classmethod
     @abstractmethod
-    def calibrated(
-        cls,
-        *,
-        epsilon: Fraction,
-        l1: Fraction,
-        l2_squared: Fraction | None = None,
-        per_cell: Fraction | None = None,
-    ) -> Self:
-        """Return the law whose `loss` is `epsilon` for these largest changes of one unit."""
+    def calibrated(cls, *, budget: Fraction, change: Fraction, delta: Fraction = Fraction(0)) -> Self:
+        """Return the law whose `loss` is `budget`, for this largest `change` of one unit."""
 
     @abstractmethod
-    def loss(
-        self, *, l1: Fraction, l2_squared: Fraction | None = None, per_cell: Fraction | None = None
-    ) -> Fraction:
-        """Return the epsilon that this noise gives.
-
-        `l1` is the change of all cells together that one unit can make, `l2_squared` the sum of its squares,
-        and `per_cell` that of one cell.
-        """
+    def loss(self, *, change: Fraction) -> Fraction:
+        """Return what this noise costs, in its currency: twice the change costs twice as much."""
 
     @abstractmethod
     def exact(self) -> ExactView:
@@ -89,10 +82,12 @@ class NoiseLaw(ABC):
         return numeric_view(self)
 
 
-def law_to_draw(kind: type[NoiseLaw], *, epsilon: Fraction, l1: Fraction) -> NoiseLaw:
+def law_to_draw(
+    kind: type[NoiseLaw], *, budget: Fraction, change: Fraction, delta: Fraction = Fraction(0)
+) -> NoiseLaw:
     """Return the law that a budget buys, if its noise can be drawn and costs no more than the budget."""
-    law = kind.calibrated(epsilon=epsilon, l1=l1).checked()
-    if law.loss(l1=l1) > epsilon:
+    law = kind.calibrated(budget=budget, change=change, delta=delta).checked()
+    if law.loss(change=change) > budget:
         raise InternalError(f"noise of the law {law.name!r} costs more than its budget")
     return law
 

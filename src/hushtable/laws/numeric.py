@@ -30,26 +30,33 @@ _FASTEST = 1e3  # times t beyond which whole numbers turn so fast that exp(itx) 
 @lru_cache(maxsize=64)
 def numeric_view(law: NoiseLaw) -> NumericView:
     """Return a law in floats."""
-    return NumericView(law)
+    edges = _edges(law)
+    with working_precision(_PRECISION):
+        noise = law.exact()
+        tails = [noise.tail(edge) for edge in edges]
+        sums = [noise.weighted_tail(edge) for edge in edges]
+        chances = [tail - after for tail, after in pairwise(tails)]
+        totals = [total - after for total, after in pairwise(sums)]
+        means = [total / chance for total, chance in zip(totals, chances, strict=True)]
+    return NumericView(
+        np.array(edges, dtype=np.float64),
+        tails=np.array([float(tail.mid()) for tail in tails]),
+        chances=np.array([float(chance.mid()) for chance in chances]),
+        means=np.array([float(mean.mid()) for mean in means]),
+        at_zero=nearest_float(at_law(lambda noise: noise.mass(0), law)),
+    )
 
 
 class NumericView:
-    """A law by bins of its sizes; `edges` are their first sizes, the last of which ends the last bin."""
+    """A law by bins of its sizes.
 
-    def __init__(self, law: NoiseLaw) -> None:
-        edges = _edges(law)
-        with working_precision(_PRECISION):
-            noise = law.exact()
-            tails = [noise.tail(edge) for edge in edges]
-            sums = [noise.weighted_tail(edge) for edge in edges]
-            chances = [tail - after for tail, after in pairwise(tails)]
-            totals = [total - after for total, after in pairwise(sums)]
-            means = [total / chance for total, chance in zip(totals, chances, strict=True)]
-            self._edges = np.array(edges, dtype=np.float64)
-            self._tails = np.array([max(float(tail.mid()), 5e-324) for tail in tails])
-            self._chances = np.array([float(chance.mid()) for chance in chances])
-            self._means = np.array([float(mean.mid()) for mean in means])
-        self._at_zero = nearest_float(at_law(lambda noise: noise.mass(0), law))
+    `edges` are their first sizes, from 1 on, the last of which ends the last bin; `tails` are the chances to
+    reach each of them, `chances` and `means` those of the bins.
+    """
+
+    def __init__(self, edges: Array, *, tails: Array, chances: Array, means: Array, at_zero: float) -> None:
+        self._edges, self._tails = edges, np.maximum(tails, 5e-324)
+        self._chances, self._means, self._at_zero = chances, means, at_zero
         widths = np.diff(self._edges)
         squares = self._means**2 + (widths**2 - 1) / 12
         moments = (np.ones_like(squares), self._means, squares)

@@ -113,10 +113,10 @@ def require_secure(entropy: BitSource) -> None:
         raise UnsafeEntropy(type(entropy).__name__)
 
 
-def signs(entropy: BitSource, *, count: int) -> NDArray[np.int64]:
+def signs(entropy: BitSource, *, count: int) -> NDArray[np.int8]:
     """Return `count` fair signs, -1 or +1."""
     bits = np.unpackbits(entropy.words(-(-count // 64)).view(np.uint8), count=count)
-    return bits.astype(np.int64) * 2 - 1
+    return bits.view(np.int8) * np.int8(2) - np.int8(1)
 
 
 def _counter_mode(key: bytes) -> CipherContext:

@@ -16,11 +16,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.laws.balls import Real, scaled_bounds
+from hushtable.laws.balls import Real, scaled_bounds, working_precision
 from hushtable.laws.integers import Piece, times, weight_at
 from hushtable.laws.law import ExactView, NoiseLaw
 from hushtable.laws.magnitudes import WeightedNoise
@@ -28,12 +29,13 @@ from hushtable.laws.powers import Number
 from hushtable.noise.entropy import BitSource, signs
 from hushtable.noise.lazy import LazyUniform
 from hushtable.noise.tables import CHUNK, CertifiedLaw, CertifiedTable
-from hushtable.noise.uniform import uniform_below
 
 _TAIL = Fraction(1, 1 << 32)  # left to the scalar path at an open end: too rare to cost anything
-_SLOTS = 8_192
-_CHANCE_BITS = 62
+_SLOTS = 12_288
+_CHANCE_BITS = 24
 _LARGEST = (1 << 63) - 1
+
+Slots: TypeAlias = NDArray[np.intp]
 
 # |X| has weight 1/2 at 0 and 1 elsewhere; with a fair sign, that is X.
 _WHOLE = (Piece(0, 1, Fraction(1, 2)), Piece(1, None, Fraction(1)))
@@ -50,46 +52,72 @@ class TabledSampler:
         assert certified.lowest is not None
         last = certified.quantile(1 - _TAIL)
         width = -(-(last + 1 - certified.lowest) // _SLOTS)
+        width = 1 << (width - 1).bit_length()  # so that bits are places
         ends = list(_slot_ends(self._pieces, last, width))
         self._firsts = np.array([certified.lowest, *(end + 1 for end in ends)], dtype=np.int64)
         open_high = ends[-1] != certified.highest
         self._table = CertifiedTable(certified, ends if open_high else ends[:-1], open_high=open_high)
         self._widths = np.diff(self._firsts, append=self._firsts[-1] + 1)  # 1 for the open end, where values
         self._single = bool((self._widths == 1).all())  # are found by the table itself
-        self._sure = self._surely_kept() if not self._single else self._widths
+        self._place_bits = (int(self._widths.max()) - 1).bit_length()
+        self._sure = np.zeros(0, dtype=np.uint32) if self._single else self._surely_kept()
 
     def draw(self, entropy: BitSource, *, count: int) -> NDArray[np.int64]:
         """Return `count` independent values."""
         values = np.empty(count, dtype=np.int64)
         for start in range(0, count, CHUNK):
             part = values[start : start + CHUNK]
-            slots, strays = self._table.slots(entropy, count=part.size)
+            narrow, strays = self._table.slots(entropy, count=part.size)
+            slots = narrow.astype(np.intp)
             np.take(self._firsts, slots, out=part, mode="clip")
             if not self._single:
                 part += self._places(slots, entropy)
             for position, value in strays:
                 part[position] = min(value, _LARGEST)
-        return values * signs(entropy, count=count) if self._signed else values
+            if self._signed:
+                part *= signs(entropy, count=part.size)
+        return values
 
-    def _places(self, slots: NDArray[np.int16], entropy: BitSource) -> NDArray[np.int64]:
+    def _places(self, slots: Slots, entropy: BitSource) -> NDArray[np.int64]:
         """Return a place in each slot, with chance proportional to its weight."""
-        places = np.zeros(slots.size, dtype=np.int64)
-        open_places = np.flatnonzero(self._widths.take(slots) > 1)
-        while open_places.size:
-            within = slots[open_places]
-            places[open_places] = _evenly(self._widths.take(within), entropy)
-            words = (entropy.words(within.size) >> np.uint64(64 - _CHANCE_BITS)).astype(np.int64)
-            kept = words < self._sure.take(within)
-            for i in np.flatnonzero(~kept):
-                chance = self._chance(int(within[i]), int(places[open_places[i]]))
-                kept[i] = LazyUniform(entropy, value=int(words[i]), bits=_CHANCE_BITS).below(chance)
-            open_places = open_places[~kept]
+        places, again = self._proposed(slots, entropy)
+        while again.size:
+            proposed, refused = self._proposed(slots[again], entropy)
+            places[again] = proposed
+            again = again[refused]
         return places
+
+    def _proposed(self, slots: Slots, entropy: BitSource) -> tuple[NDArray[np.int64], Slots]:
+        """Propose a place in each slot; return them, and which are not kept.
+
+        The last bits of a word are the place and the first ones settle whether it is kept; where places have
+        many bits, they have words of their own.
+        """
+        words = entropy.words(-(-slots.size // 2)).view(np.uint32)[: slots.size]
+        mask = (1 << self._place_bits) - 1
+        if self._place_bits <= 32 - _CHANCE_BITS:
+            places = (words & np.uint32(mask)).astype(np.int64)
+        else:
+            places = (entropy.words(slots.size) & np.uint64(mask)).view(np.int64)
+        chances = words >> np.uint32(32 - _CHANCE_BITS)
+        (unsure,) = np.nonzero(chances >= self._sure.take(slots, mode="clip"))
+        refused = []
+        for i in unsure.tolist():
+            slot, place = int(slots[i]), int(places[i])
+            if self._widths[slot] == 1:
+                places[i] = 0
+            elif place >= self._widths[slot]:  # beyond the end of a slot that is narrower than others
+                refused.append(i)
+            else:
+                uniform = LazyUniform(entropy, value=int(chances[i]), bits=_CHANCE_BITS)
+                if not uniform.below(self._chance(slot, place)):
+                    refused.append(i)
+        return places, np.array(refused, dtype=np.intp)
 
     def _certified(self) -> CertifiedLaw:
         # As many bits more as the noise's deviation has, so that differences of tails keep theirs.
-        precision = 192 + 2 * int(self._law.floats.variance).bit_length()
-        return CertifiedLaw(lambda: WeightedNoise(self._pieces, self._law.exact()), precision=precision)
+        self._precision = 192 + 2 * int(self._law.floats.variance).bit_length()
+        return CertifiedLaw(lambda: WeightedNoise(self._pieces, self._law.exact()), precision=self._precision)
 
     def _ends(self, slot: int) -> tuple[int, int]:
         first = int(self._firsts[slot])
@@ -98,14 +126,18 @@ class TabledSampler:
     def _chance(self, slot: int, place: int) -> Real:
         """Return the chance to keep a place: weight times mass, over the largest of each in its slot."""
         first, last = self._ends(slot)
+        if self._even[slot]:
+            return self._ratio(first, first + place)
         return self._ratio(first, first + place, self._weight(first + place) / self._most(first, last))
 
-    def _surely_kept(self) -> NDArray[np.int64]:
-        """Return 2^62 times a chance with which every place of a slot is kept at least, rounded down."""
-        sure = np.zeros(self._widths.size, dtype=np.int64)
-        for slot in np.flatnonzero(self._widths > 1):
+    def _surely_kept(self) -> NDArray[np.uint32]:
+        """Return 2^24 times a chance with which every place of a slot is kept at least, rounded down."""
+        sure = np.zeros(self._widths.size, dtype=np.uint32)
+        self._even = np.zeros(self._widths.size, dtype=np.bool_)  # whether the rule weighs all of a slot alike
+        for slot in np.flatnonzero(self._widths == 1 << self._place_bits):  # no others surely hold a place
             first, last = self._ends(int(slot))
             least = min(self._weight(first), self._weight(last)) / self._most(first, last)
+            self._even[slot] = least == 1
             bound = self._ratio(first, last, least)
             sure[slot] = max(scaled_bounds(bound, precision=128, bits=_CHANCE_BITS)[0], 0)
         return sure
@@ -117,14 +149,18 @@ class TabledSampler:
         """Return the largest weight of a slot: it is linear there."""
         return max(self._weight(first), self._weight(last))
 
-    def _ratio(self, first: int, at: int, share: Fraction) -> Real:
-        """Return P[X = at] / P[X = first] times a share."""
+    def _ratio(self, first: int, at: int, share: Fraction | None = None) -> Real:
+        """Return P[X = at] / P[X = first], times a share if there is one."""
 
         def real(precision: int) -> Number:
-            if precision not in self._views:
-                self._views[precision] = self._law.exact()
-            noise = self._views[precision]
-            return times(noise.mass(at) / noise.mass(first), share)
+            # At the precision of the table, if that is more: a law may have to add up all of its chances.
+            precision = max(precision, self._precision)
+            with working_precision(precision):
+                if precision not in self._views:
+                    self._views[precision] = self._law.exact()
+                noise = self._views[precision]
+                ratio = noise.mass(at) / noise.mass(first)
+                return ratio if share is None else times(ratio, share)
 
         return real
 
@@ -137,12 +173,3 @@ def _slot_ends(pieces: Sequence[Piece], last: int, width: int) -> Iterator[int]:
         stop = last + 1 if piece.high is None else piece.high
         for start in range(piece.low, min(stop, last + 1), width):
             yield min(start + width, stop) - 1
-
-
-def _evenly(widths: NDArray[np.int64], entropy: BitSource) -> NDArray[np.int64]:
-    """Return a uniform number below each width."""
-    places = np.empty(widths.size, dtype=np.int64)
-    for width in np.unique(widths).tolist():
-        same = np.flatnonzero(widths == width)
-        places[same] = uniform_below(width, entropy, count=same.size).astype(np.int64)
-    return places
