@@ -37,12 +37,12 @@ def drawn(
     *,
     entropy: BitSource,
     epsilon: Fraction = Fraction(1),
-    total_epsilon: Fraction = Fraction(0),
+    total_budget: Fraction = Fraction(0),
     **claims: Any,
 ) -> Release:
     """Return a release of a table given cell by cell; `claims` are terms that say something else."""
     made = draw(
-        domain, counts, method, entropy=entropy, epsilon=epsilon, total_epsilon=total_epsilon, **claims
+        domain, counts, method, entropy=entropy, epsilon=epsilon, total_budget=total_budget, **claims
     )
     write(path, made.terms, Rows(made.codes, made.counts, made.weights), overwrite=True)
     return open_release(path)
@@ -55,23 +55,23 @@ def draw(
     *,
     entropy: BitSource,
     epsilon: Fraction = Fraction(1),
-    total_epsilon: Fraction = Fraction(0),
+    total_budget: Fraction = Fraction(0),
     **claims: Any,
 ) -> Draw:
     """Return the same without a file."""
     codes = np.argwhere(counts)
     table = SparseTable(shape=domain.shape, codes=codes, counts=counts[tuple(codes.T)])
     summary = draw_summary(
-        table, method, epsilon=epsilon - total_epsilon, sensitivity=Fraction(1), entropy=entropy
+        table, method, epsilon=epsilon - total_budget, sensitivity=Fraction(1), entropy=entropy
     )
     total = None
-    if total_epsilon:
-        total = int(counts.sum()) + int(two_sided_geometric(total_epsilon, entropy, count=1)[0])
+    if total_budget:
+        total = int(counts.sum()) + int(two_sided_geometric(total_budget, entropy, count=1)[0])
     made = terms(
         domain,
         **{
             "epsilon": epsilon,
-            "total_epsilon": total_epsilon,
+            "total_epsilon": total_budget,
             "method": method,
             "rule": None,
             "cutoff": summary.cutoff,

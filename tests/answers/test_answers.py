@@ -61,13 +61,13 @@ SAMPLE, CUT = ht.Priority(size=150), ht.FilterPriority(cutoff=8, size=120)
 @pytest.fixture(scope="module")
 def sample(tmp_path_factory: pytest.TempPathFactory) -> Release:
     path = tmp_path_factory.mktemp("sample") / "sample.parquet"
-    return drawn(path, DOMAIN, table(), SAMPLE, entropy=replay(600), total_epsilon=Fraction(1, 50))
+    return drawn(path, DOMAIN, table(), SAMPLE, entropy=replay(600), total_budget=Fraction(1, 50))
 
 
 @pytest.fixture(scope="module")
 def cut(tmp_path_factory: pytest.TempPathFactory) -> Release:
     path = tmp_path_factory.mktemp("cut") / "cut.parquet"
-    return drawn(path, DOMAIN, table(), CUT, entropy=replay(601), total_epsilon=Fraction(1, 50))
+    return drawn(path, DOMAIN, table(), CUT, entropy=replay(601), total_budget=Fraction(1, 50))
 
 
 def weight(release: Release, condition: str = "TRUE") -> float:
@@ -339,7 +339,7 @@ def test_noise_on_every_cell_is_unbiased_unless_cut_at_zero(tmp_path: Path) -> N
             table(),
             everything,
             entropy=replay(604 + number),
-            total_epsilon=Fraction(1, 50),
+            total_budget=Fraction(1, 50),
         )
         answer = release.total(home="E")
 
@@ -418,8 +418,8 @@ def failures(method: Method, *, epsilon: Fraction, seed: int, releases: int) -> 
     entropy, choice = replay(seed), np.random.default_rng(seed)
     failed = 0
     for _ in range(releases):
-        made = draw(SMALL, counts, method, entropy=entropy, epsilon=epsilon, total_epsilon=epsilon / 50)
-        claimed = replace(made.terms, epsilon=Fraction(1, 2), total_epsilon=Fraction(1, 100))
+        made = draw(SMALL, counts, method, entropy=entropy, epsilon=epsilon, total_budget=epsilon / 50)
+        claimed = replace(made.terms, epsilon=Fraction(1, 2), total_budget=Fraction(1, 100))
         answering = Answering(made._replace(terms=claimed))
         cells = np.sort(choice.choice(1000, 300, replace=False))
         rows = np.flatnonzero(np.isin(made.codes[:, 0], cells))
@@ -470,7 +470,7 @@ def misses(
     starts = np.arange(0, 1000 - cells + 1, cells)
     missed = 0
     for _ in range(draws):
-        made = draw(SMALL, counts, method, entropy=entropy, epsilon=epsilon, total_epsilon=epsilon / 50)
+        made = draw(SMALL, counts, method, entropy=entropy, epsilon=epsilon, total_budget=epsilon / 50)
         answering = Answering(made)
         index = made.codes[:, 0] // cells
         inside = np.flatnonzero(index < len(starts))
@@ -531,7 +531,7 @@ def test_what_is_below_0_leaves_no_trace_in_a_one_sided_release(tmp_path: Path) 
     # What the others may hold, and the total, leave some room below 0; without the total there is no end.
     assert -np.inf < release.total(cell=[3, 4]).low < 0
     assert 50 < release.total(cell=[3, 4]).high < np.inf
-    alone = replace(made, total=None, total_epsilon=Fraction(0))
+    alone = replace(made, total=None, total_budget=Fraction(0))
     write(tmp_path / "alone.parquet", alone, Rows(np.array([[3]]), np.array([50]), np.array([50.0])))
     assert open_release(tmp_path / "alone.parquet").total(cell=[3, 4]).low == -np.inf
     with pytest.raises(ht.BadQuery, match="leaves no trace"):

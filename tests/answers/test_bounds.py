@@ -127,7 +127,7 @@ def test_bounds_hold_on_tables_made_to_break_them(method: Callable[[int], Method
                     method(cutoff),
                     entropy=entropy,
                     epsilon=epsilon,
-                    total_epsilon=epsilon / 50 * total,
+                    total_budget=epsilon / 50 * total,
                 ),
                 table(cutoff),
             )
@@ -157,7 +157,7 @@ def test_an_even_spread_misses_what_bounds_hold() -> None:
     """The test above can fail: intervals that rest on an assumption do not hold on these tables."""
     entropy, counts = replay(661), hidden_in_one_town(12)
     counts[:, 0] = 0
-    made = draw(DOMAIN, counts, ht.Filter(cutoff=14), entropy=entropy, total_epsilon=Fraction(1, 50))
+    made = draw(DOMAIN, counts, ht.Filter(cutoff=14), entropy=entropy, total_budget=Fraction(1, 50))
 
     assert missed(made, counts, assume="even")[3]
     assert not missed(made, counts)[3]
@@ -209,7 +209,7 @@ def test_each_side_fails_with_half_of_the_chance_whatever_the_counts(
 
 def test_bounds_are_no_wider_than_noise_where_nothing_is_hidden() -> None:
     counts = np.full((TOWNS, JOBS), 500)
-    made = draw(DOMAIN, counts, ht.Filter(cutoff=12), entropy=replay(663), total_epsilon=Fraction(1, 50))
+    made = draw(DOMAIN, counts, ht.Filter(cutoff=12), entropy=replay(663), total_budget=Fraction(1, 50))
     answering = Answering(made)
     sums = answering.published.sums(slice(None), made.codes[:, 0].astype(np.intp), number=TOWNS)
     found = answering.answers(sums, np.full(TOWNS, float(JOBS)), kind=Kind.CORRECTED, chance=0.05)
@@ -222,7 +222,7 @@ def test_bounds_are_no_wider_than_noise_where_nothing_is_hidden() -> None:
 def test_what_is_hidden_elsewhere_takes_no_room_here() -> None:
     """A sum around a group that is known more closely than the total makes its bound narrower."""
     counts = hidden_in_one_town(12)
-    made = draw(DOMAIN, counts, ht.Filter(cutoff=14), entropy=replay(664), total_epsilon=Fraction(1, 50))
+    made = draw(DOMAIN, counts, ht.Filter(cutoff=14), entropy=replay(664), total_budget=Fraction(1, 50))
     answering, cells = Answering(made), np.full(TOWNS, float(JOBS))
     sums = answering.published.sums(slice(None), made.codes[:, 0].astype(np.intp), number=TOWNS)
     by_total = answering.answers(sums, cells, kind=Kind.CORRECTED, chance=0.05)

@@ -52,7 +52,7 @@ CUBES: dict[str, Terms] = {
         DOMAIN,
         [FILTERED, WHOLE, POSITIVE, WHOLE, SAMPLED, FILTERED, PRIORITY],
         epsilon=Fraction(6),
-        total_epsilon=Fraction(0),
+        total_budget=Fraction(0),
         total=None,
     ),
     "sums": cube_terms(

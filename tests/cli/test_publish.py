@@ -80,7 +80,7 @@ def test_all_options_reach_the_release() -> None:
     assert (done.exit_code, done.stdout) == (0, ""), done.stderr
     terms = ht.open("out.parquet").terms
     assert terms.method == ht.FilterThreshold(cutoff="999.5", threshold=500, two_sided=False)
-    assert (terms.epsilon, terms.total_epsilon) == (Fraction(1, 3), Fraction(1, 12))
+    assert (terms.epsilon, terms.total_budget) == (Fraction(1, 3), Fraction(1, 12))
     assert (terms.where, terms.query) == ("age <> 99", "SELECT * FROM data")
     assert terms.measure.unit == ht.Unit("person_id", max_rows=2)
     assert (terms.measure.sum_column, terms.measure.clamp) == ("note", (0, 9))

@@ -181,7 +181,7 @@ def test_rows_that_noise_explains_are_taken_off_the_smallest(tmp_path: Path) -> 
 
 def test_more_below_the_cutoff_than_cells_are_free_fills_them_all(tmp_path: Path) -> None:
     few = Domain.from_dict({"attribute": [{"name": "cell", "integers": {"low": 0, "high": 9}}]})
-    made = terms(few, epsilon=Fraction(3), total_epsilon=Fraction(1), cutoff=20.0, threshold=0.0, total=140)
+    made = terms(few, epsilon=Fraction(3), total_budget=Fraction(1), cutoff=20.0, threshold=0.0, total=140)
     write(tmp_path / "old.parquet", made, rows(made, np.array([[3]]), np.array([50])))
 
     found = profile_like(tmp_path / "old.parquet")

@@ -79,7 +79,7 @@ def test_a_size_alone_publishes_small_marginals_whole(tmp_path: Path) -> None:
 
     assert terms.structure == CUBE
     assert terms.sensitivity == 4
-    assert (terms.epsilon, terms.total_epsilon) == (Fraction(1), Fraction(1, 50))
+    assert (terms.epsilon, terms.total_budget) == (Fraction(1), Fraction(1, 50))
     whole = Part(method=ht.Everything(), rule="whole-1")
     assert terms.parts[:3] == (whole, whole, whole)
     cutoff = auto_cutoff(50, cells=1500, law=Geometric(Fraction(49, 200)), two_sided=True)
@@ -209,10 +209,10 @@ def test_the_parts_and_the_total_add_up_to_epsilon(
     first, last = [Fraction(1), Fraction(1)] if weights is None else [Fraction(str(each)) for each in weights]
 
     assert sum(parts) + Fraction(said["total_epsilon"]) == Fraction(str(epsilon)) == terms.epsilon
-    rest = terms.epsilon - terms.total_epsilon
+    rest = terms.epsilon - terms.total_budget
     assert parts == [rest * weight / (3 * first + last) for weight in (first, first, first, last)]
     assert parts == [terms.part(number).rate * terms.part(number).sensitivity for number in range(4)]
-    assert terms.total_epsilon == terms.epsilon * Fraction(
+    assert terms.total_budget == terms.epsilon * Fraction(
         "1/50" if total_share is None else str(total_share)
     )
     assert (release.noisy_total is None) == (total_share == 0)

@@ -56,7 +56,7 @@ def plan_again(terms: Terms) -> Plan:
         terms.domain,
         epsilon=terms.epsilon,
         size=assumed.size,
-        total_share=terms.total_epsilon / terms.epsilon,
+        total_share=terms.total_budget / terms.epsilon,
         profile=ht.Profile(counts=assumed.counts, cells=assumed.cells, words=assumed.assumed),
     )
     return plan
@@ -237,7 +237,7 @@ def test_an_automatic_structure_is_what_the_plan_takes_for_ranges(tmp_path: Path
 
     terms = ht.open(tmp_path / "out.parquet").terms
     assert (terms.structure, terms.method) == (ht.Tree(), FOR_RANGES.tree.method)
-    assert (terms.rule, terms.total_epsilon, terms.total) == ("plan-1", Fraction(0), None)
+    assert (terms.rule, terms.total_budget, terms.total) == ("plan-1", Fraction(0), None)
     assert terms.plan is not None
     assert terms.plan.size == 10_000
     assert len(release) == pytest.approx(FOR_RANGES.tree.rows, rel=0.3)  # cells here lie at even distances
@@ -259,7 +259,7 @@ def test_a_share_for_the_total_goes_with_cells_alone(tmp_path: Path) -> None:
     settings: dict[str, Any] = {"structure": "auto", "total_share": "1/10", "count_column": "people"}
     two = publish(tmp_path, many(), plan=tree, epsilon="1/10", overwrite=True, **settings)
 
-    assert (one.terms.total_epsilon, two.terms.total_epsilon) == (Fraction(1, 20), Fraction(0))
+    assert (one.terms.total_budget, two.terms.total_budget) == (Fraction(1, 20), Fraction(0))
 
 
 @pytest.mark.parametrize(

@@ -284,7 +284,7 @@ def test_a_release_gives_its_recipe_back(words: dict[str, Any]) -> None:
     assert again.domain == ht.Domain.load("people.toml")
     next_year = ht.publish(again.replace(output="next.parquet"))
     told = [
-        (each.terms.structure, each.terms.method, each.terms.total_epsilon) for each in (release, next_year)
+        (each.terms.structure, each.terms.method, each.terms.total_budget) for each in (release, next_year)
     ]
     assert told[0] == told[1]
 

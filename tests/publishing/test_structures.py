@@ -63,7 +63,7 @@ def test_rows_become_a_release_of_nodes(structure: Structure, tmp_path: Path) ->
     assert terms.sensitivity == for_each
     assert terms.rate == Fraction(1, for_each)
     assert terms.total is None
-    assert terms.total_epsilon == 0
+    assert terms.total_budget == 0
     assert terms.method == ht.Filter(size=50, two_sided=two_sided)
     assert 0 < len(release) <= 50
     assert release.codes.shape == (len(release), 2 if isinstance(structure, ht.ProductDyadic) else 1)

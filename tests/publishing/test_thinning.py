@@ -34,7 +34,7 @@ LINE = ht.Domain(title="Line", attributes=(Attribute(name="x", values=Integers(l
 
 def written(tmp_path: Path, counts: list[int], **changes: Any) -> ht.Release:
     """Write a release of these counts, in cells 0, 1, ..., without a noisy total."""
-    made = terms(LINE, total_epsilon=Fraction(0), total=None, **changes)
+    made = terms(LINE, total_budget=Fraction(0), total=None, **changes)
     codes = np.arange(len(counts)).reshape(-1, 1)
     write(tmp_path / "all.parquet", made, rows(made, codes, np.array(counts, dtype=np.int64)), overwrite=True)
     return ht.open(tmp_path / "all.parquet")
@@ -237,7 +237,7 @@ def test_the_noisy_total_stays(tmp_path: Path) -> None:
     few = thinned(ht.open(tmp_path / "all.parquet"), 1)
 
     assert few.noisy_total == made.total
-    assert few.terms.total_epsilon == made.total_epsilon
+    assert few.terms.total_budget == made.total_budget
 
 
 def test_thinning_again(tmp_path: Path) -> None:

@@ -307,7 +307,7 @@ def random_terms(draw: st.DrawFn) -> Terms:
     return terms(
         domain,
         **said,
-        total_epsilon=said["epsilon"] * share,
+        total_budget=said["epsilon"] * share,
         total=draw(st.integers(-(2**80), 2**80)) if share else None,
         method=draw(st.sampled_from(METHODS)),
         plan=draw(st.none() | plans()),
@@ -369,7 +369,7 @@ def random_cube_terms(draw: st.DrawFn) -> Terms:
         domain,
         parts,
         **general,
-        total_epsilon=said["epsilon"] * share,
+        total_budget=said["epsilon"] * share,
         total=draw(st.integers(-(2**80), 2**80)) if share else None,
         plan=draw(st.none() | plans()),
     )

@@ -52,7 +52,7 @@ def main() -> None:
             where="state = 'RI'",
             method=Everything(),
             epsilon=Fraction(1, 3),
-            total_epsilon=Fraction(0),
+            total_budget=Fraction(0),
             total=None,
             rule=None,
             cutoff=None,

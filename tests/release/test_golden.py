@@ -74,7 +74,7 @@ def test_format_1_people() -> None:
 
     assert release.weights.tolist() == [-123.5, 500.0, 0.0, 123.5]
     assert terms.measure == Measure(unit=Unit("person_id", max_rows=3))
-    assert (terms.epsilon, terms.total_epsilon, terms.sensitivity) == (Fraction(1, 10), Fraction(1, 500), 3)
+    assert (terms.epsilon, terms.total_budget, terms.sensitivity) == (Fraction(1, 10), Fraction(1, 500), 3)
     assert (terms.where, terms.query, terms.rows_are_units) == (None, None, False)
     assert terms.method == ht.FilterPriority(cutoff=20, size=1000)
     assert (terms.rule, terms.cutoff, terms.threshold, terms.total) == ("auto-cutoff-1", 20.0, 123.5, 10_023)
@@ -87,7 +87,7 @@ def test_format_1_counted() -> None:
 
     assert release.weights.tolist() == [-30.0, 500.0, 0.0, 25.0]
     assert terms.measure == Measure(count_column="S000")
-    assert (terms.epsilon, terms.total_epsilon, terms.sensitivity) == (Fraction(1, 3), Fraction(0), 1)
+    assert (terms.epsilon, terms.total_budget, terms.sensitivity) == (Fraction(1, 3), Fraction(0), 1)
     assert (terms.where, terms.query, terms.rows_are_units) == ("state = 'RI'", None, False)
     assert terms.method == ht.Everything()
     assert (terms.rule, terms.cutoff, terms.threshold, terms.total) == (None, None, None, None)
@@ -116,7 +116,7 @@ def test_format_2_dyadic() -> None:
 
     assert terms.structure == Dyadic(order=["day"])
     assert (terms.method, terms.cutoff, terms.threshold) == (ht.Priority(size=1000), None, 123.5)
-    assert (terms.epsilon, terms.total_epsilon, terms.sensitivity) == (Fraction(1, 10), Fraction(0), 31)
+    assert (terms.epsilon, terms.total_budget, terms.sensitivity) == (Fraction(1, 10), Fraction(0), 31)
     assert (terms.total, terms.rule, terms.version) == (None, None, "0.1.0")
     assert terms.domain == ht.open(GOLDEN / "v1-people.parquet").domain
     assert release.codes.tolist() == [[0], [1], [5], [1_000_000], [1_279_272_973]]
@@ -181,7 +181,7 @@ def test_format_2_tree() -> None:
 
     assert terms.structure == Tree(branching=4, order=["hour"])
     assert (release.summary, release.cutoff) == (ht.Filter(cutoff=20, two_sided=False), 20.0)
-    assert (terms.epsilon, terms.total_epsilon, terms.sensitivity) == (Fraction(1, 10), Fraction(0), 13)
+    assert (terms.epsilon, terms.total_budget, terms.sensitivity) == (Fraction(1, 10), Fraction(0), 13)
     assert (terms.rate, terms.total, terms.threshold) == (Fraction(4, 130), None, None)
     assert release.codes.tolist() == [[0], [1], [2], [5], [6], [26]]
     assert [row[:-1] for row in rows_of("v2-tree")] == [
@@ -238,7 +238,7 @@ def test_format_3_cube() -> None:
     )
     assert terms.domain == ht.open(GOLDEN / "v1-people.parquet").domain
     assert (terms.measure, terms.sensitivity) == (Measure(unit=Unit("person_id", max_rows=3)), 63)
-    assert (terms.epsilon, terms.total_epsilon, terms.total) == (Fraction(1, 10), Fraction(1, 500), 10_023)
+    assert (terms.epsilon, terms.total_budget, terms.total) == (Fraction(1, 10), Fraction(1, 500), 10_023)
     assert terms.parts == (few, many, few, few, many, many, few, sampled)
     assert (terms.method, terms.rule, terms.cutoff, terms.threshold) == (
         sampled.method,
@@ -287,7 +287,7 @@ def test_format_3_sketch() -> None:
     assert terms.domain == ht.open(GOLDEN / "v1-people.parquet").domain
     assert (terms.method, terms.rule, terms.cutoff, terms.threshold) == (ht.Everything(), None, None, None)
     assert (terms.epsilon, terms.sensitivity, terms.rate) == (Fraction(1, 10), 2, Fraction(49, 1000))
-    assert (terms.total, terms.total_epsilon) == (10_023, Fraction(1, 500))
+    assert (terms.total, terms.total_budget) == (10_023, Fraction(1, 500))
     assert release.codes.tolist() == [[row, bucket] for row in range(2) for bucket in range(5)]
     assert rows_of("v3-sketch")[0] == (0, 0, -3, -3.0)
     assert rows_of("v3-sketch")[9] == (1, 4, 6, 6.0)

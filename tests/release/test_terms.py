@@ -30,7 +30,7 @@ def test_the_rate_is_what_the_cells_got() -> None:
     assert made.sensitivity == 3
     assert made.rate == (Fraction(1, 10) - Fraction(1, 500)) / 3
     assert made.total_rate == Fraction(1, 500) / 3
-    assert terms(total=None, total_epsilon=Fraction(0)).total_rate is None
+    assert terms(total=None, total_budget=Fraction(0)).total_rate is None
 
 
 @pytest.mark.parametrize(
@@ -84,9 +84,9 @@ def test_terms_of_a_tree_that_do_not_fit_are_refused(
 
 def test_a_structure_that_does_not_fit_the_domain_is_refused() -> None:
     with pytest.raises(BadRelease, match="does not fit: the order names 'week'"):
-        terms(structure=Dyadic(order=["week"]), total=None, total_epsilon=Fraction(0))
+        terms(structure=Dyadic(order=["week"]), total=None, total_budget=Fraction(0))
     with pytest.raises(BadRelease, match=r"does not fit: .*two attributes"):
-        terms(structure=ProductDyadic(), total=None, total_epsilon=Fraction(0))
+        terms(structure=ProductDyadic(), total=None, total_budget=Fraction(0))
 
 
 PURE = "(pure differential privacy, adding or removing"

@@ -58,7 +58,7 @@ def marginals_table(release: Release) -> Table:
             printable(marginal.label),
             _compact(marginal.domain.cells_total),
             f"{rows[number].stop - rows[number].start:,}",
-            _rounded(own.epsilon - own.total_epsilon),
+            _rounded(own.epsilon - own.total_budget),
             deviation_in_words(own.law),
             *(_limit(getattr(own, name)) for name in met),
             _name(own.method),

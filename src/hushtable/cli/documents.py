@@ -27,7 +27,7 @@ def release_document(release: Release, *, rows: int = 0) -> dict[str, Any]:
         "rows": len(release),
         "rows_possible": str(terms.units_total),
         "epsilon": as_text(release.epsilon),
-        "epsilon_of_total": as_text(terms.total_epsilon),
+        "epsilon_of_total": as_text(terms.total_budget),
         "structure": terms.structure.name,
         "summary": release.summary.name,
         "cutoff": release.cutoff,

@@ -107,7 +107,7 @@ def _facts(release: Release) -> Iterator[tuple[str, str]]:
         yield "epsilon", f"{epsilon}, all of it {for_rows}{bought}"
     else:
         yield "noisy total", f"{terms.total:,}, with noise of {words.spread_in_words(terms.total_law)}"
-        for_total = f"{words.exact_in_words(terms.total_epsilon)} for the noisy total"
+        for_total = f"{words.exact_in_words(terms.total_budget)} for the noisy total"
         yield "epsilon", f"{epsilon}, of which {for_total}{f', the rest {for_rows}' if cube else ''}"
     change = f"the most by which one unit changes all counts together{terms.structure.weighing}"
     yield "sensitivity", f"{terms.sensitivity:,}: {change}"

@@ -127,6 +127,10 @@ class Measure:
         """The same, and in other measures of change: all rows of a unit may fall into one cell."""
         return Sensitivities.of_rows(self.sensitivity)
 
+    def added_up(self) -> Measure:
+        """Return the measure of a coarser table, in which all that a unit changes may meet in one cell."""
+        return self
+
     @property
     def amount_column(self) -> str | None:
         """The column whose values are added, where rows are not counted one by one."""

@@ -67,7 +67,7 @@ class Plan:
     title: str
     cells_total: int
     epsilon: Fraction
-    total_epsilon: Fraction
+    total_budget: Fraction
     sensitivity: int
     size: int
     domain_bytes: int
@@ -90,7 +90,7 @@ class Plan:
     @property
     def rate(self) -> Fraction:
         """The rate of the noise in a cell."""
-        return (self.epsilon - self.total_epsilon) / self.sensitivity
+        return (self.epsilon - self.total_budget) / self.sensitivity
 
     @property
     def worth(self) -> bool:
@@ -210,12 +210,12 @@ class Plan:
     @property
     def law(self) -> NoiseLaw:
         """The law of the noise in a cell."""
-        return self.law_for(self.epsilon - self.total_epsilon)
+        return self.law_for(self.epsilon - self.total_budget)
 
     @property
     def total_law(self) -> NoiseLaw | None:
         """The law of the noise in the total, if one is bought."""
-        return self.law_for(self.total_epsilon) if self.total_epsilon else None
+        return self.law_for(self.total_budget) if self.total_budget else None
 
     def law_for(self, epsilon: Fraction) -> NoiseLaw:
         """Return the law of noise that a part of epsilon buys."""
@@ -291,7 +291,7 @@ class Plan:
             "title": self.title,
             "cells_total": self.cells_total,
             "epsilon": str(self.epsilon),
-            "total_epsilon": str(self.total_epsilon),
+            "total_epsilon": str(self.total_budget),
             "sensitivity": self.sensitivity,
             "size": self.size,
             "assumed": {
@@ -405,7 +405,7 @@ def plan(
         title=declared.title,
         cells_total=declared.cells_total,
         epsilon=whole,
-        total_epsilon=whole * share,
+        total_budget=whole * share,
         sensitivity=measure.sensitivity,
         size=Priority(size=size).size,  # checked
         domain_bytes=len(json.dumps(declared.to_dict(), ensure_ascii=False).encode()),
@@ -447,7 +447,7 @@ def planned(
     title: str,
     cells_total: int,
     epsilon: Fraction,
-    total_epsilon: Fraction,
+    total_budget: Fraction,
     sensitivity: int,
     size: int,
     domain_bytes: int,
@@ -466,8 +466,8 @@ def planned(
         profile,
         Setting(
             cells_total=cells_total,
-            law=law.calibrated(epsilon=epsilon - total_epsilon, l1=l1).checked(),
-            total_law=law.calibrated(epsilon=total_epsilon, l1=l1).checked() if total_epsilon else None,
+            law=law.calibrated(epsilon=epsilon - total_budget, l1=l1).checked(),
+            total_law=law.calibrated(epsilon=total_budget, l1=l1).checked() if total_budget else None,
             domain_bytes=domain_bytes,
         ),
     )
@@ -484,7 +484,7 @@ def planned(
         title=title,
         cells_total=cells_total,
         epsilon=epsilon,
-        total_epsilon=total_epsilon,
+        total_budget=total_budget,
         sensitivity=sensitivity,
         size=size,
         domain_bytes=domain_bytes,

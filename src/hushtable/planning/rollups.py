@@ -104,7 +104,7 @@ def _rollup(plan: Plan, merging: Merging, rungs: tuple[Rung, ...]) -> Rollup:
         title=plan.title,
         cells_total=cells_total,
         epsilon=plan.epsilon,
-        total_epsilon=plan.total_epsilon,
+        total_budget=plan.total_budget,
         sensitivity=plan.sensitivity,
         size=min(plan.size, cells_total),
         domain_bytes=plan.domain_bytes,

@@ -49,16 +49,16 @@ Array = NDArray[np.float64]
 
 
 class Budget(NamedTuple):
-    """What all tables may spend together: epsilon, for what one unit changes in a table, by a law."""
+    """What all tables may spend together, for what one unit changes in a table, as a law measures it."""
 
-    epsilon: Fraction
-    sensitivity: int
+    amount: Fraction
+    change: Fraction | int
     law: type[NoiseLaw] = Geometric
 
     def variance(self, share: float) -> float:
-        """Return the variance of the noise in a table with a share of epsilon."""
-        own = self.epsilon * Fraction(max(share, 1e-9))
-        return self.law.calibrated(epsilon=own, l1=Fraction(self.sensitivity)).floats.variance
+        """Return the variance of the noise in a table with a share of it."""
+        own = self.amount * Fraction(max(share, 1e-9))
+        return self.law.calibrated(budget=own, change=Fraction(self.change)).floats.variance
 
 
 def is_whole(domain: Domain, items: Items, size: int) -> bool:

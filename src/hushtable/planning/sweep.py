@@ -66,7 +66,7 @@ def replanned(plan: Plan, factor: Fraction, size: int) -> Plan:
         title=plan.title,
         cells_total=plan.cells_total,
         epsilon=plan.epsilon * factor,
-        total_epsilon=plan.total_epsilon * factor,
+        total_budget=plan.total_budget * factor,
         sensitivity=plan.sensitivity,
         size=size,
         domain_bytes=plan.domain_bytes,

@@ -60,7 +60,7 @@ def head(plan: Plan, *, cells: bool = True) -> str:
     """Return what is declared and what is assumed; of cells, with their noise."""
     title = f" for {plan.title!r}" if plan.title else ""
     deviation = sqrt(plan.law.floats.variance)
-    split = f", {_exact(plan.total_epsilon)} of it for a noisy total" if plan.total_epsilon else ""
+    split = f", {_exact(plan.total_budget)} of it for a noisy total" if plan.total_budget else ""
     sensitivity = f", sensitivity {plan.sensitivity:,}" if plan.sensitivity > 1 else ""
     assumed = plan.profile
     many, epsilon = number(plan.cells_total), _exact(plan.epsilon)

@@ -47,7 +47,7 @@ class Decision:
     domain: Domain  # at the levels that are published
     structure: Structure
     chosen: Choice
-    total_epsilon: Fraction  # the part of epsilon that buys a noisy total
+    total_budget: Fraction  # the part of epsilon that buys a noisy total
     distributed: bool  # whether slices stay on workers
 
     @property
@@ -144,7 +144,7 @@ def decided(recipe: Recipe) -> Decision:
         domain=domain,
         structure=noised,
         chosen=chosen,
-        total_epsilon=for_total,
+        total_budget=for_total,
         distributed=distributed,
     )
 

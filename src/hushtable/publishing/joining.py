@@ -63,7 +63,7 @@ def summary_of(terms: Terms, rows: Rows) -> Summary:
     return Summary(
         shape=terms.space.shape,
         method=terms.method,
-        epsilon=terms.epsilon - terms.total_epsilon,
+        epsilon=terms.epsilon - terms.total_budget,
         sensitivity=Fraction(terms.sensitivity),
         codes=rows.codes,
         counts=rows.counts,

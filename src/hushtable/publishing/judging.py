@@ -27,7 +27,7 @@ def check_plan(plan: Plan, terms: Terms) -> None:
     pairs: dict[str, tuple[Fraction | int, Fraction | int]] = {
         "cells": (plan.cells_total, terms.domain.cells_total),
         "epsilon": (plan.epsilon, terms.epsilon),
-        "epsilon for the noisy total": (plan.total_epsilon, terms.total_epsilon),
+        "epsilon for the noisy total": (plan.total_budget, terms.total_budget),
         "sensitivity": (plan.sensitivity, terms.measure.sensitivity),
     }
     if not terms.structure.takes_total:

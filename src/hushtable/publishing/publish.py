@@ -235,7 +235,7 @@ def checked_terms(decision: Decision) -> Terms:
         where=recipe.where,
         query=recipe.query,
         epsilon=decision.epsilon,
-        total_epsilon=decision.total_epsilon,
+        total_budget=decision.total_budget,
         sensitivity=measure.sensitivity * per_cell,
         structure=structure,
         method=chosen.method,
@@ -287,7 +287,7 @@ def drawn_summaries(
 ) -> list[Summary]:
     """Draw what the terms describe: a summary of all nodes, or one of each marginal."""
     bought = Bought(
-        terms.epsilon - terms.total_epsilon,
+        terms.epsilon - terms.total_budget,
         Fraction(terms.sensitivity),
         entropy,
         law_named(terms.law_name),
@@ -301,7 +301,7 @@ def drawn_summaries(
 def check_settings(terms: Terms) -> None:
     """Raise where drawing would be refused, which the terms alone tell: after the charge it is too late."""
     method, kind = terms.method, law_named(terms.law_name)
-    rows, total = terms.epsilon - terms.total_epsilon, terms.total_epsilon
+    rows, total = terms.epsilon - terms.total_budget, terms.total_budget
     law_to_draw(kind, epsilon=rows * terms.nodes.share, l1=Fraction(terms.sensitivity))
     if total:
         law_to_draw(kind, epsilon=total, l1=Fraction(terms.measure.sensitivity))

@@ -287,7 +287,7 @@ def _told(terms: Terms) -> dict[str, Any]:
     # Older releases tell what was decided, not what was asked for.
     parts = [part.method.size for part in terms.parts]
     several = {"size": max((size for size in parts if size is not None), default=None)}
-    share = {"total_share": terms.total_epsilon / terms.epsilon if terms.structure.takes_total else None}
+    share = {"total_share": terms.total_budget / terms.epsilon if terms.structure.takes_total else None}
     summary, size = _summary(terms.method, None)
     alone = {"summary": summary, "size": size}
     return said | share | {"structure": terms.structure} | (several if parts else alone)

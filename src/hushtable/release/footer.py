@@ -68,7 +68,7 @@ def entries_of(terms: Terms, part: FilePart | None = None) -> dict[str, str]:
         "where": terms.where,
         "query": terms.query,
         "epsilon": str(terms.epsilon),
-        "total_epsilon": str(terms.total_epsilon),
+        "total_epsilon": str(terms.total_budget),
         "sensitivity": str(terms.sensitivity),
         "structure": terms.structure.name,
         **terms.structure.to_entries(),
@@ -157,7 +157,7 @@ def _terms(said: Said) -> Terms:
         where=_sql(document, "where"),
         query=_sql(document, "query"),
         epsilon=as_fraction(_get(document, "epsilon", str), name="epsilon"),
-        total_epsilon=spent,
+        total_budget=spent,
         sensitivity=_whole(_get(document, "sensitivity", str), "sensitivity"),
         structure=structure,
         method=_method(_object(_get(document, "summary"), "its summary")),
@@ -231,7 +231,7 @@ def _kind_entries(terms: Terms) -> dict[str, Any]:
     """Return what is beside the structure: the keys of a sketch, the parts of a cube."""
     if not terms.parts:
         return {"keys": list(terms.keys)} if terms.keys else {}
-    epsilon = (terms.epsilon - terms.total_epsilon) / terms.nodes.per_cell
+    epsilon = (terms.epsilon - terms.total_budget) / terms.nodes.per_cell
     return {
         "parts": [
             {

@@ -10,13 +10,14 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from math import isfinite
+from typing import Any
 
 from hushtable.domain.domain import Domain
 from hushtable.domain.keys import KeySpace
 from hushtable.domain.kinds import plain
-from hushtable.domain.limits import LARGEST_RATE, LARGEST_SETTING, LARGEST_TOTAL, LONGEST_SQL, LONGEST_TEXT
+from hushtable.domain.limits import LARGEST_SETTING, LARGEST_TOTAL, LONGEST_SQL, LONGEST_TEXT
 from hushtable.domain.measure import Measure
-from hushtable.errors import BadChoice, BadRelease, printable, shown
+from hushtable.errors import BadChoice, BadNumber, BadRelease, printable, shown
 from hushtable.laws.law import NoiseLaw
 from hushtable.laws.registry import DEFAULT_LAW, law_named
 from hushtable.methods.settings import METHODS, Method
@@ -33,8 +34,10 @@ _KINDS: dict[str, tuple[object, str]] = {
     "rows_are_units": (bool, "true or false"),
     "where": (str | None, "text or nothing"),
     "query": (str | None, "text or nothing"),
-    "epsilon": (Fraction, "an exact number"),
-    "total_epsilon": (Fraction, "an exact number"),
+    "epsilon": (Fraction | None, "an exact number or nothing"),
+    "rho": (Fraction | None, "an exact number or nothing"),
+    "delta": (Fraction, "an exact number"),
+    "total_budget": (Fraction, "an exact number"),
     "sensitivity": (int, "a whole number"),
     "method": (tuple(METHODS.values()), "a summary method"),
     "rule": (str | None, "text or nothing"),
@@ -67,8 +70,9 @@ class Part:
 class Terms:
     """What a release says about itself. Public.
 
-    `epsilon` is all that was spent; `total_epsilon` is the part of it that buys `total`, the noisy total (0:
-    none is bought; until it is drawn, the total is None). `rule` names an automatic choice of settings, and
+    All that was spent is `epsilon`, `rho`, or `epsilon` and `delta`; Gaussian noise for an epsilon and a delta
+    has a `rho` too. `total_budget` is the part of `budget` that buys `total`, the noisy total (0: none is
+    bought; until it is drawn, the total is None). `rule` names an automatic choice of settings, and
     `plan` is what a plan that chose or judged them assumed. `cutoff` and `threshold` are those that the
     published rows met, None where there is none. `keys` are those of a sketch's hashing. Of a data cube,
     `parts` say these things for each marginal, and `method`, `rule`, `cutoff` and `threshold` are those of
@@ -81,8 +85,8 @@ class Terms:
     rows_are_units: bool
     where: str | None
     query: str | None
-    epsilon: Fraction
-    total_epsilon: Fraction
+    epsilon: Fraction | None
+    total_budget: Fraction
     sensitivity: int
     structure: Structure
     method: Method
@@ -96,6 +100,8 @@ class Terms:
     parts: tuple[Part, ...] = ()
     law_name: str = DEFAULT_LAW
     recipe: str | None = None
+    rho: Fraction | None = None
+    delta: Fraction = Fraction(0)
 
     def __post_init__(self) -> None:
         for name, (kind, wanted) in _KINDS.items():
@@ -105,15 +111,13 @@ class Terms:
         if not is_structure(self.structure):
             raise BadRelease(f"its structure is {shown(self.structure)}", "It must be a structure.")
         self._check_lengths()
-        law_named(self.law_name)
+        check_cost(law_named(self.law_name), epsilon=self.epsilon, rho=self.rho, delta=self.delta)
         if not self.domain.reviewed:
             raise BadRelease("its domain is a draft", "Review the domain file, then take `reviewed` out.")
-        if not 0 <= self.total_epsilon < self.epsilon:
-            fact = (
-                f"it spends {as_text(self.total_epsilon)} of epsilon = {as_text(self.epsilon)} on the total"
-            )
+        if not 0 <= self.total_budget < self.budget:
+            fact = f"it spends {as_text(self.total_budget)} of {as_text(self.budget)} on the total"
             raise BadRelease(fact, "The total's part must be 0 or more, and less than all.")
-        if self.total is not None and not self.total_epsilon:
+        if self.total is not None and not self.total_budget:
             raise BadRelease(TOTAL_ALONE, "Give both or neither.")
         try:
             self.structure.check_method(self.method, self.measure)
@@ -123,7 +127,7 @@ class Terms:
             most = self.measure.sensitivity * self.nodes.per_cell
         except BadChoice as error:
             raise BadRelease(f"its structure does not fit: {error.fact}", error.hint) from None
-        if self.total_epsilon and not self.structure.takes_total:
+        if self.total_budget and not self.structure.takes_total:
             fact = "it has a noisy total beside its structure"
             raise BadRelease(fact, "The root of a structure is its total; buy no other.")
         if self.sensitivity != most:
@@ -133,16 +137,17 @@ class Terms:
             value = getattr(self, name)
             if value is not None and not (isfinite(value) and value >= 0):
                 raise BadRelease(f"its {name} is {shown(value)}", "It must be finite, and 0 or more.")
-        for rate in (self.rate, self.total_rate):
-            if rate is not None and not 1 <= rate * LARGEST_RATE <= LARGEST_RATE**2:
-                fact = "its noise has a rate, epsilon / sensitivity, that is not within 2^-64 to 2^64"
-                raise BadRelease(fact, "Typical values lie between 0.0001 and 10.")
+        for law in (self.law, self.total_law):
+            try:
+                _ = law is None or law.checked()
+            except BadNumber as error:
+                raise BadRelease(f"its noise cannot be: {error}", "Ask who made it.") from None
         self._check_parts()
 
     def _check_lengths(self) -> None:
         """Raise where a number or a text is longer than anybody needs: whoever opens the file meets it."""
         settings = [getattr(self.method, name, None) for name in ("cutoff", "threshold")]
-        for number in (self.epsilon, self.total_epsilon, *settings):
+        for number in (self.epsilon, self.rho, self.delta, self.total_budget, *settings):
             if isinstance(number, Fraction) and max(map(abs, number.as_integer_ratio())) >> _LONGEST:
                 raise BadRelease("it has a number of thousands of digits", "Take a shorter one.")
         if any(isinstance(number, Fraction) and number > LARGEST_SETTING for number in settings):
@@ -182,13 +187,14 @@ class Terms:
 
     def part(self, number: int) -> Terms:
         """Return the terms of one marginal of a data cube: those of a release of cells."""
-        part, marginal = self.parts[number], self.nodes.marginals[number]
-        own = (self.epsilon - self.total_epsilon) * marginal.share / self.nodes.per_cell
-        return replace(
-            self,
+        part, marginal, kind = self.parts[number], self.nodes.marginals[number], law_named(self.law_name)
+        measure = self.measure if self.nodes.is_finest(number) else self.measure.added_up()
+        own = self.rows_budget * marginal.share * kind.change(measure.sensitivities) / self.change
+        return self.spending(
+            own,
             domain=marginal.domain,
+            measure=measure,
             structure=Cells(),
-            epsilon=own + self.total_epsilon,
             sensitivity=self.measure.sensitivity,
             method=part.method,
             rule=part.rule,
@@ -215,12 +221,27 @@ class Terms:
         return self.nodes.space
 
     @property
-    def rate(self) -> Fraction:
-        """The rate of the noise in a cell or node: its epsilon divided by the sensitivity.
+    def budget(self) -> Fraction:
+        """What was spent, in the currency of the law, in which the parts of a release add up."""
+        found = self.rho if law_named(self.law_name).currency == "zcdp" else self.epsilon
+        assert found is not None
+        return found
 
-        Of a data cube, that of the marginals with the most noise.
-        """
-        return (self.epsilon - self.total_epsilon) * self.nodes.share / self.sensitivity
+    @property
+    def rows_budget(self) -> Fraction:
+        """What is left of it for the rows, without the noisy total."""
+        return self.budget - self.total_budget
+
+    def spending(self, rows: Fraction, **others: Any) -> Terms:
+        """Return terms that spend so much on rows, and are else the same, but for `others`."""
+        spent = rows + others.get("total_budget", self.total_budget)
+        word = "rho" if law_named(self.law_name).currency == "zcdp" else "epsilon"
+        return replace(self, **{word: spent}, **others)
+
+    @cached_property
+    def change(self) -> Fraction:
+        """What one unit changes in all that got noise, as the law measures it."""
+        return self.nodes.change(law_named(self.law_name), self.measure.sensitivities)
 
     @property
     def law(self) -> NoiseLaw:
@@ -229,21 +250,17 @@ class Terms:
 
     def law_at(self, share: int) -> NoiseLaw:
         """Return the law of the noise in nodes with a share of epsilon, in which levels of a tree differ."""
-        epsilon, l1 = (self.epsilon - self.total_epsilon) * share, Fraction(self.sensitivity)
-        return law_named(self.law_name).calibrated(epsilon=epsilon, l1=l1)
+        kind = law_named(self.law_name)
+        return kind.calibrated(budget=self.rows_budget * share, change=self.change, delta=self.delta)
 
     @property
     def total_law(self) -> NoiseLaw | None:
         """The law of the noisy total's noise, if there is one."""
-        if not self.total_epsilon:
+        if not self.total_budget:
             return None
-        kind, l1 = law_named(self.law_name), Fraction(self.measure.sensitivity)
-        return kind.calibrated(epsilon=self.total_epsilon, l1=l1)
-
-    @property
-    def total_rate(self) -> Fraction | None:
-        """The rate of the noisy total's noise, if there is one."""
-        return self.total_epsilon / self.measure.sensitivity if self.total_epsilon else None
+        kind = law_named(self.law_name)
+        change = kind.change(self.measure.sensitivities.added_up())
+        return kind.calibrated(budget=self.total_budget, change=change)
 
     @property
     def guarantee(self) -> str:

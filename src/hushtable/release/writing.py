@@ -82,7 +82,7 @@ def write_release(
     """
     if not (len(codes) == len(counts) == len(weights)):
         raise InternalError("codes, counts and weights of a release have different lengths")
-    if terms.total is None and terms.total_epsilon:
+    if terms.total is None and terms.total_budget:
         raise InternalError("a release was to be written before its total was drawn")
     if not fewest_rows(terms) <= len(codes) <= most_rows(terms):
         raise InternalError("a release has more or fewer rows than its terms allow")

@@ -73,6 +73,11 @@ class CellSpace(NodeSpace):
         """Every cell is in one node, itself."""
         return 1
 
+    @property
+    def finest(self) -> int:
+        """Every node is a cell."""
+        return 1
+
     def named(self, domain: Domain) -> None:
         """Nothing is published in place of cells."""
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import fields
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, Self
 
 import numpy as np
@@ -187,6 +188,10 @@ class NodeSpace(Protocol):
         """The tables that have a summary each; none where all nodes are summarised together."""
         return ()
 
+    def is_finest(self, number: int) -> bool:
+        """Return whether the marginal with this number is the table of all cells itself."""
+        return False
+
     def codes(self, number: int, codes: Codes) -> Codes:
         """Return codes of cells of the marginal with this number as those of nodes."""
         return codes
@@ -212,6 +217,21 @@ class NodeSpace(Protocol):
     def rooted_tree(self) -> RootedTree | None:
         """The tree, where a node is published only with all nodes above it."""
         return None
+
+    @property
+    def finest(self) -> int:
+        """The part of `per_cell` of nodes that are cells: what one unit changes in them meets in no other."""
+        return 0
+
+    def change(self, law: type[NoiseLaw], cells: Sensitivities) -> Fraction:
+        """Return what noise must be for, by what one unit changes in the cells, as the law measures it.
+
+        Nodes that hold one cell each form a table. With noise for this change and a share of the budget in
+        each table, all of them together cost the budget: a table costs its share times its own change, over
+        the sum of these. A unit's cells may meet in one node of every table but that of the cells.
+        """
+        met = law.change(cells.added_up())
+        return self.finest * law.change(cells) + (self.per_cell - self.finest) * met
 
     def changed(self, cells: Sensitivities) -> Sensitivities:
         """Return what one unit changes in all nodes, by what it changes in the cells.

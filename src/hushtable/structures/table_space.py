@@ -80,6 +80,11 @@ class TableSpace(NodeSpace):
         """The number of tables, each times its share."""
         return sum(each.share for each in self.marginals)
 
+    @cached_property
+    def finest(self) -> int:
+        """The share of the table of all cells, if there is one."""
+        return sum(each.share for number, each in enumerate(self.marginals) if self.is_finest(number))
+
     @property
     def levels(self) -> int:
         """The number of tables."""
@@ -115,7 +120,7 @@ class TableSpace(NodeSpace):
         edges = np.searchsorted(codes[:, 0], np.arange(len(self.marginals) + 1)).tolist()
         return [slice(start, stop) for start, stop in pairwise(edges)]
 
-    def is_of_cells(self, number: int) -> bool:
+    def is_finest(self, number: int) -> bool:
         """Return whether a table is that of all attributes at their own values: the cells themselves."""
         own = [self.items[place] for place in self.marginals[number].places]
         return own == [Item(place) for place in range(len(self.domain.shape))]

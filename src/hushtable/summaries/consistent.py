@@ -24,7 +24,7 @@ from hushtable.structures.addresses import LineAddresses, Numbers
 from hushtable.structures.axes import AxisSpace
 from hushtable.structures.branching import BranchingTree
 from hushtable.summaries.candidates import accepts
-from hushtable.summaries.flat import check_sensitivity
+from hushtable.summaries.flat import check_changes
 from hushtable.summaries.priorities import largest_priorities
 from hushtable.summaries.rooted import rooted_sums
 from hushtable.summaries.summary import Summary
@@ -42,8 +42,8 @@ def draw_consistent(
     law: type[NoiseLaw],
 ) -> Summary:
     """Draw a summary of a tree in which no node is kept without its ancestors."""
-    check_sensitivity(table, sensitivity, per_cell=nodes.per_cell)
-    noise = law_to_draw(law, epsilon=epsilon, l1=sensitivity)
+    check_changes(table.sensitivity, sensitivity, law, nodes)
+    noise = law_to_draw(law, budget=epsilon, change=sensitivity)
     found = method.chosen_by(_Choice(table, nodes, noise, entropy))
     return Summary(
         shape=nodes.space.shape,

@@ -56,11 +56,12 @@ def draw_marginals(
     threads: int = 1,
     progress: Progress = unheard,
 ) -> list[Summary]:
-    """Draw a summary of each table. `sensitivity` is what one person changes in each of them.
+    """Draw a summary of each table. `sensitivity` is what one person changes in all, by their shares.
 
     Tables are added up from slices. That of all cells is drawn slice by slice, and never held whole.
     """
-    numbers = [number for number in range(len(cube.marginals)) if not cube.is_of_cells(number)]
+    check_changes(counted.sensitivity, sensitivity, law, cube)
+    numbers = [number for number in range(len(cube.marginals)) if not cube.is_finest(number)]
     tables = dict(
         zip(
             numbers,
@@ -71,7 +72,7 @@ def draw_marginals(
     drawn: list[Summary] = []
     for number, (marginal, method) in enumerate(zip(cube.marginals, methods, strict=True)):
         noise: dict[str, Any] = {
-            "epsilon": epsilon * marginal.share / cube.per_cell,
+            "epsilon": epsilon * marginal.share,
             "sensitivity": sensitivity,
             "entropy": entropy,
             "law": law,
@@ -79,7 +80,6 @@ def draw_marginals(
         if number in tables:
             found = summarize_table(tables.pop(number), method, threads=threads, **noise)
         else:
-            check_changes(counted.sensitivity, sensitivity)
             found = summarize_slices(counted.slices, counted.space, method, **noise)
         drawn.append(found)
         progress("Drawing", (number + 1) / len(methods))

@@ -15,7 +15,7 @@ from fractions import Fraction
 from functools import partial
 from itertools import accumulate
 from math import isqrt
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -37,6 +37,9 @@ from hushtable.table.progress import Progress, unheard
 from hushtable.table.slices import Candidates, Slices, SlicesHere, split
 from hushtable.table.sparse import SparseTable
 
+if TYPE_CHECKING:
+    from hushtable.structures import structure as structured
+
 LARGEST_FULL_TABLE = 100_000_000  # cells of a table that `Everything` publishes whole
 _SLICE = 1 << 18  # cells of a slice: what a draw touches stays small, and a thread is worth its start
 _FEW_SLICES = 16  # up to so many, a draw for each is quicker than one for all
@@ -56,7 +59,7 @@ def summarize_table(
     progress: Progress = unheard,
 ) -> Summary:
     """Draw a summary of the cells of a table, in so many slices, or in as many as its work is worth."""
-    check_sensitivity(table, sensitivity, per_cell=1)
+    check_changes(table.sensitivity, sensitivity, law)
     work = table.counts.size + (method.size or 0)
     return summarize_slices(
         SlicesHere(split(table, parts=slices or -(-work // _SLICE) or 1), threads, progress),
@@ -70,14 +73,16 @@ def summarize_table(
     )
 
 
-def check_sensitivity(table: SparseTable, sensitivity: Fraction, *, per_cell: int) -> None:
-    """Raise where noise is to be drawn for less than one unit changes in a counted table."""
-    check_changes(table.sensitivity, sensitivity / per_cell)
-
-
-def check_changes(known: Sensitivities | None, sensitivity: Fraction) -> None:
-    """Raise where noise is to be drawn for less than one unit changes in cells, if that is known."""
-    if known is not None and sensitivity < known.l1:
+def check_changes(
+    known: Sensitivities | None,
+    sensitivity: Fraction,
+    law: type[NoiseLaw],
+    nodes: structured.NodeSpace | None = None,
+) -> None:
+    """Raise where noise is to be drawn for less than one unit changes in cells or nodes, if that is known."""
+    if known is None:
+        return
+    if sensitivity < (law.change(known) if nodes is None else nodes.change(law, known)):
         raise InternalError("noise was to be drawn for less than one unit changes in its table")
 
 
@@ -93,7 +98,7 @@ def summarize_slices(
     first_guess: Acceptance | None = None,
 ) -> Summary:
     """Draw a summary of a table that comes in slices, wherever they are."""
-    noise = law_to_draw(law, epsilon=epsilon, l1=sensitivity)
+    noise = law_to_draw(law, budget=epsilon, change=sensitivity)
     check_method(method, cells_total=space.cells_total, law=noise)
     found, cutoff, threshold = method.chosen_by(
         _Draw(slices, noise, entropy, cells_total=space.cells_total, first_guess=first_guess)

@@ -19,7 +19,7 @@ from hushtable.methods.settings import Method
 from hushtable.noise import BitSource
 from hushtable.structures.branching import least_cutoff
 from hushtable.structures.pruned import PrunedSpace
-from hushtable.summaries.flat import check_sensitivity
+from hushtable.summaries.flat import check_changes
 from hushtable.summaries.rooted import known_cutoff, rooted_sums
 from hushtable.summaries.summary import Summary
 from hushtable.table.sparse import SparseTable
@@ -38,10 +38,10 @@ def draw_pruned(
     """Draw a tree from the root down, as far as it matters."""
     if not method.filters or method.samples:
         raise InternalError("no filter of a pruned tree was asked for")
-    check_sensitivity(table, sensitivity, per_cell=nodes.per_cell)
+    check_changes(table.sensitivity, sensitivity, law, nodes)
 
     def law_at(share: int) -> NoiseLaw:
-        return law_to_draw(law, epsilon=epsilon * share, l1=sensitivity)
+        return law_to_draw(law, budget=epsilon * share, change=sensitivity)
 
     laws = [law_at(share) for share in nodes.tree.shares]
     check_cutoff(nodes, method, law=laws[-1])

@@ -19,7 +19,7 @@ from hushtable.laws.rationals import Rational, as_positive
 from hushtable.laws.registry import DEFAULT_LAW, law_named
 from hushtable.methods.settings import Method, check_method
 from hushtable.noise import BitSource, KeyStream
-from hushtable.summaries.flat import check_sensitivity, summarize_table
+from hushtable.summaries.flat import check_changes, summarize_table
 from hushtable.summaries.summary import Summary
 from hushtable.table.progress import Progress, unheard
 from hushtable.table.sparse import SparseTable
@@ -126,7 +126,7 @@ def draw_summary(
 
     With `nodes`, of those; `sensitivity` is then what one person changes in all of them together.
     """
-    check_sensitivity(table, sensitivity, per_cell=1 if nodes is None else nodes.per_cell)
+    check_changes(table.sensitivity, sensitivity, law, nodes)
     if nodes is None:
         return summarize_table(
             table,

@@ -112,7 +112,7 @@ def _only(
 def _law_at(summary: Summary, share: int) -> NoiseLaw:
     """Return the law of the noise in nodes with a share of epsilon."""
     kind = law_named(summary.law_name)
-    return kind.calibrated(epsilon=summary.epsilon * share, l1=summary.sensitivity)
+    return kind.calibrated(budget=summary.epsilon * share, change=summary.sensitivity)
 
 
 def _tree(summary: Summary) -> RootedTree | None:

@@ -94,7 +94,7 @@ def released(
         cutoff=None,
         threshold=None,
         epsilon=rate + spent,
-        total_epsilon=spent,
+        total_budget=spent,
         total=total,
     )
     codes = np.stack(np.unravel_index(np.arange(table.size), nodes.space.shape), axis=1)

@@ -14,17 +14,17 @@ from hushtable.laws.registry import law_named
 from hushtable.release.terms import Terms
 
 _HALVINGS = 60
-_LEAST, _MOST = 2.0**-40, 2.0**10  # of the epsilon that would buy such a total
+_LEAST, _MOST = 2.0**-40, 2.0**10  # of the budget that would buy such a total, for a change of 1
 
 
 def with_total(terms: Terms, value: float, variance: float) -> Terms:
     """Return the terms of a table with a noisy total of this value and variance."""
-    kind, sensitivity = law_named(terms.law_name), Fraction(terms.measure.sensitivity)
+    kind = law_named(terms.law_name)
+    change = kind.change(terms.measure.sensitivities.added_up())
     low, high = _LEAST, _MOST
     for _ in range(_HALVINGS):
         middle = (low * high) ** 0.5
-        law = kind.calibrated(epsilon=Fraction(middle) * sensitivity, l1=sensitivity)
+        law = kind.calibrated(budget=Fraction(middle) * change, change=change)
         low, high = (middle, high) if law.floats.variance >= variance else (low, middle)
-    bought = Fraction(low).limit_denominator(1 << 60) * sensitivity
-    rows = terms.epsilon - terms.total_epsilon
-    return replace(terms, total=round(value), total_epsilon=bought, epsilon=rows + bought)
+    bought = Fraction(low).limit_denominator(1 << 60) * change
+    return terms.spending(terms.rows_budget, total=round(value), total_budget=bought)
