@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from hushtable.engines.counting import count
     from hushtable.engines.local.checking import check
     from hushtable.engines.local.drafting import draft
+    from hushtable.laws.costs import Cost
     from hushtable.ledger.ledger import Ledger
     from hushtable.methods.settings import (
         Everything,
@@ -90,6 +91,7 @@ __all__ = [
     "BadSettings",
     "BadTable",
     "BudgetExceeded",
+    "Cost",
     "CountSketch",
     "Domain",
     "Dyadic",
@@ -143,6 +145,7 @@ __all__ = [
 
 # Loaded on first use, so that `import hushtable` stays as quick as a look at the errors.
 _HOMES = {
+    "Cost": "hushtable.laws.costs",
     "CountSketch": "hushtable.structures.sketch",
     "Domain": "hushtable.domain.domain",
     "Dyadic": "hushtable.structures.dyadic",
