@@ -140,7 +140,7 @@ def _mean(errors: Sequence[float] | Array) -> float:
 def _marginal_errors(table: _Cube, plan: Plan, cube: TableSpace, methods: list[Method]) -> Array:
     """Draw a cube and the full table; return the mean errors of a cell of each marginal by both."""
     sparse = SparseTable(shape=table.shape, codes=table.codes, counts=table.counts)
-    entropy, spent = KeyStream(), plan.epsilon - plan.total_budget
+    entropy, spent = KeyStream(), plan.budget - plan.total_budget
     total = int(table.counts.sum()) + int(two_sided_geometric(plan.total_budget, entropy, count=1)[0])
     settings: dict[str, Any] = {"epsilon": spent, "sensitivity": Fraction(1), "entropy": entropy}
     drawn = draw_marginals(TableHere(sparse), cube, methods, **settings)

@@ -281,7 +281,8 @@ def _print_reasons(console: Console, release: ht.Release, busy: Answer, size: in
         "small": f"{len(release):,} rows in {size / 1e3:,.0f} kB stand for {cells:,} cells "
         f"({8 * cells / 1e9:,.0f} GB)",
         "fast": f"{seconds:.1f} seconds to count, draw and write: empty cells are never visited",
-        "private": f"one commuter changes the chance of any file at most {exp(release.epsilon):.2f}-fold",
+        "private": "one commuter changes the chance of any file at most "
+        f"{exp(release.terms.budget):.2f}-fold",
         "accurate": f"{busy.estimate.value - busy.true:+,.0f} at {busy.true:,} commuters between busy zones",
     }
     grid = Table.grid(padding=(0, 2))

@@ -41,9 +41,7 @@ def drawn(
     **claims: Any,
 ) -> Release:
     """Return a release of a table given cell by cell; `claims` are terms that say something else."""
-    made = draw(
-        domain, counts, method, entropy=entropy, epsilon=epsilon, total_budget=total_budget, **claims
-    )
+    made = draw(domain, counts, method, entropy=entropy, epsilon=epsilon, total_budget=total_budget, **claims)
     write(path, made.terms, Rows(made.codes, made.counts, made.weights), overwrite=True)
     return open_release(path)
 
@@ -71,7 +69,7 @@ def draw(
         domain,
         **{
             "epsilon": epsilon,
-            "total_epsilon": total_budget,
+            "total_budget": total_budget,
             "method": method,
             "rule": None,
             "cutoff": summary.cutoff,

@@ -584,7 +584,7 @@ def test_the_largest_of_so_many_leave_out_ties_even_at_one(tmp_path: Path) -> No
     domain = Domain.from_dict({"attribute": [{"name": "cell", "integers": {"low": 0, "high": 1999}}]})
     counts = np.zeros(2000, dtype=np.int64)
     counts[:1000] = 1
-    terms_of = {"epsilon": Fraction(20), "total_epsilon": Fraction(10)}
+    terms_of = {"epsilon": Fraction(20), "total_budget": Fraction(10)}
     by_size = drawn(
         tmp_path / "size.parquet", domain, counts, ht.Filter(size=500), entropy=replay(611), **terms_of
     )

@@ -145,7 +145,7 @@ def test_one_sided_samples_with_sharp_noise_hold_over_many_releases(table: Calla
     """One release may fail in most groups at once, since they share its total: many releases are counted."""
     entropy, counts = replay(665), table(2)
     method = ht.FilterThreshold(cutoff=2, threshold=16, two_sided=False)
-    settings: dict[str, Fraction] = {"epsilon": Fraction(3), "total_epsilon": Fraction(3, 50)}
+    settings: dict[str, Fraction] = {"epsilon": Fraction(3), "total_budget": Fraction(3, 50)}
     found = np.array(
         [missed(draw(DOMAIN, counts, method, entropy=entropy, **settings), counts) for _ in range(runs(40))]
     )

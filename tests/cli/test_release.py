@@ -125,7 +125,7 @@ def test_a_terminal_gets_the_same() -> None:
             "threshold    0: nothing was sampled, all rows whose noisy count is not 0 are\n",
         ),
         (
-            {"total": None, "total_epsilon": Fraction(0)},
+            {"total": None, "total_budget": Fraction(0)},
             "epsilon      0.1, all of it for the cells; no noisy total was bought",
         ),
         ({"rule": None}, "cutoff       20: no row has a noisy count that is smaller in size\n"),

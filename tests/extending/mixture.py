@@ -27,22 +27,13 @@ class EvenMixture(NoiseLaw):
     rate: Fraction
 
     @classmethod
-    def calibrated(
-        cls,
-        *,
-        epsilon: Fraction,
-        l1: Fraction,
-        l2_squared: Fraction | None = None,
-        per_cell: Fraction | None = None,
-    ) -> Self:
+    def calibrated(cls, *, budget: Fraction, change: Fraction, delta: Fraction = Fraction(0)) -> Self:
         """Return the law whose faster half has the rate epsilon / L1."""
-        return cls(Fraction(epsilon) / l1 / 2)
+        return cls(Fraction(budget) / change / 2)
 
-    def loss(
-        self, *, l1: Fraction, l2_squared: Fraction | None = None, per_cell: Fraction | None = None
-    ) -> Fraction:
+    def loss(self, *, change: Fraction) -> Fraction:
         """Return the loss of the faster half: a ratio of mixed chances lies between those of the halves."""
-        return 2 * self.rate * l1
+        return 2 * self.rate * change
 
     def checked(self) -> Self:
         """Return the law, or raise where one of the rates cannot be drawn."""

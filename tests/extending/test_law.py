@@ -55,16 +55,18 @@ rules = st.builds(Acceptance, cutoff=cutoffs, threshold=thresholds, two_sided=st
 
 def test_it_is_found_by_its_name_and_keeps_its_budget() -> None:
     assert law_named(NAME) is EvenMixture
-    law = law_to_draw(EvenMixture, epsilon=Fraction(1, 3), l1=Fraction(2))
+    law = law_to_draw(EvenMixture, budget=Fraction(1, 3), change=Fraction(2))
     assert law == EvenMixture(Fraction(1, 12))
-    assert law.loss(l1=Fraction(2)) == Fraction(1, 3)
+    assert law.loss(change=Fraction(2)) == Fraction(1, 3)
     assert pickle.loads(pickle.dumps(law)) == law
 
     # Chances of neighbours, in fractions: the faster half has a = 1/4.
     ratios = [HALF.mass(abs(x)) / HALF.mass(abs(x + 1)) for x in range(-30, 30)]
     assert max(max(ratios), 1 / min(ratios)) < 4
 
-    with pytest.raises(ht.BadChoice, match=r"law='laplace' is no law .* Known: 'even-mixture', 'geometric'"):
+    with pytest.raises(
+        ht.BadChoice, match=r"law='laplace' is no law .* Known: 'even-mixture', 'gaussian', 'geometric'"
+    ):
         law_named("laplace")
 
 
@@ -82,7 +84,7 @@ def test_a_law_that_costs_more_than_its_budget_is_never_drawn() -> None:
             return super().loss(**changes) * 2
 
     with pytest.raises(ht.InternalError, match="costs more than its budget"):
-        law_to_draw(Cheap, epsilon=Fraction(1), l1=Fraction(1))
+        law_to_draw(Cheap, budget=Fraction(1), change=Fraction(1))
 
 
 @given(rules, st.integers(0, 20))

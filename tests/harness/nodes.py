@@ -9,7 +9,7 @@ from hushtable.domain.domain import Domain
 from hushtable.release.layout import check_names
 from hushtable.release.terms import Terms
 from hushtable.structures.intervals import Intervals
-from hushtable.structures.structure import Codes, Structure
+from hushtable.structures.structure import Codes, Sizes, Structure
 
 
 def node_space(structure: Structure, domain: Domain) -> Any:
@@ -22,7 +22,7 @@ def nodes_over(structure: Any, shape: Sequence[int], *, places: Sequence[int]) -
     return structure._over(shape, places)
 
 
-def published_units(structure: Structure, domain: Domain) -> tuple[int, int]:
+def published_units(structure: Structure, domain: Domain) -> Sizes:
     """How many nodes there are, and the largest number of them that one row changes."""
     return structure.sizes(domain)
 

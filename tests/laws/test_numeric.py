@@ -102,5 +102,5 @@ def test_waves_beyond_a_place_are_sums_over_the_noise() -> None:
     seen = np.abs(counts[:, np.newaxis] + x) >= 20
     wanted = [((share @ (seen * mass)) * (1 - np.exp(1j * t * x))).sum() for t in times]
 
-    for view in (GeometricFloats(rate), NumericView(Geometric(Fraction(3, 10)))):
+    for view in (GeometricFloats(rate), numeric_view(Geometric(Fraction(3, 10)))):
         assert lost(view, counts, share, 20.0, times) == pytest.approx(np.array(wanted), rel=1e-6)

@@ -86,7 +86,7 @@ def test_places_that_are_never_refused_would_be_noticed() -> None:
     # Broken on purpose: all places of a slot alike.
     rule, rate = RULES[2], Fraction(1, 20)
     sampler = TabledSampler(Geometric(rate), rule.pieces)
-    sampler._sure[:] = 1 << 62
+    sampler._sure[:] = 1 << 24
     sample = sampler.draw(replay(333), count=20_000)
 
     assert fits(sample, accepted_at(rule, Geometric(rate))) < ALARM
@@ -101,7 +101,7 @@ def test_what_is_kept_at_once_is_no_more_than_the_least_chance_of_a_slot(rule: A
     for slot in np.flatnonzero(sampler._widths > 1).tolist():
         chances = [nearest_float(sampler._chance(slot, place)) for place in range(sampler._widths[slot])]
         assert max(chances) <= 1
-        assert sampler._sure[slot] / 2**62 <= min(chances) * (1 + 1e-12)
+        assert sampler._sure[slot] / 2**24 <= min(chances) * (1 + 1e-12)
         # In proportion to the law's own masses.
         first = int(sampler._firsts[slot])
         law = accepted_at(rule, Geometric(Fraction(1, 20)))

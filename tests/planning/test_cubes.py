@@ -68,7 +68,7 @@ def measured(plan: Plan, said: CubePrediction) -> tuple[NDArray[np.float64], ...
     cube = cube_space(CUBE, domain(*SHAPE))
     counts = np.repeat(plan.profile.counts, np.rint(plan.profile.cells).astype(int)).astype(np.int64)
     releases, found = 150, np.zeros((4, len(cube.marginals)))
-    spent = plan.epsilon - plan.total_budget
+    spent = plan.budget - plan.total_budget
     for number in range(releases):
         places = random.choice(plan.cells_total, counts.size, replace=False)
         codes = np.stack(np.unravel_index(places, SHAPE), axis=1)
@@ -127,7 +127,7 @@ def test_a_marginal_of_all_attributes_is_a_release_of_cells() -> None:
     plan = planned()
     (alone,) = plan.cube(ht.Marginals(["a2", "a0", "a1"]), [plan.recommended.method]).marginals
 
-    assert (alone.epsilon, alone.cells_total) == (plan.epsilon - plan.total_budget, plan.cells_total)
+    assert (alone.epsilon, alone.cells_total) == (plan.budget - plan.total_budget, plan.cells_total)
     assert (
         alone.error == alone.from_even == plan.predictor.predict(alone.prediction.method, sizes=[1]).errors[1]
     )

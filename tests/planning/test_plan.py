@@ -138,7 +138,9 @@ def test_units_and_clamps_raise_the_noise() -> None:
         )
     )
 
-    assert (base.sensitivity, unit.sensitivity, clamped.sensitivity) == (1, 3, 3)
+    assert (base.sensitivity.l1, unit.sensitivity.l1, clamped.sensitivity.l1) == tuple(
+        map(Fraction, (1, 3, 3))
+    )
     assert unit.recommended.score == clamped.recommended.score > base.recommended.score
     assert paper(count_column="people").recommended == base.recommended
 

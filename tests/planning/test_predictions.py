@@ -94,7 +94,7 @@ def test_errors_of_releases_are_as_predicted(method: Method, corrected: bool) ->
     domain = Domain.from_dict({"attribute": [{"name": "cell", "integers": {"low": 0, "high": CELLS - 1}}]})
     counts = np.zeros(CELLS, dtype=np.int64)
     counts[: int(PROFILE.occupied)] = np.repeat(PROFILE.counts, PROFILE.cells.astype(int))
-    budget = {"epsilon": Fraction(1, 10), "total_epsilon": Fraction(1, 500)}
+    budget = {"epsilon": Fraction(1, 10), "total_budget": Fraction(1, 500)}
     sizes, releases = [30, 300, 1500], 250
     random, entropy = np.random.default_rng(SEED * 10_000 + 11), replay(7300)
     errors: dict[int, list[float]] = {size: [] for size in sizes}

@@ -142,7 +142,7 @@ def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
 
 def older(path: Path, counts: list[int], **changes: object) -> Path:
     """A release with these counts."""
-    made = terms(CELLS, **{"epsilon": Fraction(1), "total_epsilon": Fraction(1, 50)} | changes)
+    made = terms(CELLS, **{"epsilon": Fraction(1), "total_budget": Fraction(1, 50)} | changes)
     codes = np.arange(len(counts))[:, None]
     write(path, made, rows(made, codes, np.array(counts)), overwrite=True)
     return path

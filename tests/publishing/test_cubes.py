@@ -15,6 +15,7 @@ import pytest
 
 import hushtable as ht
 from hushtable.domain.attributes import Attribute, Categories, Integers
+from hushtable.domain.measure import Sensitivities
 from hushtable.laws.geometric import Geometric
 from hushtable.laws.integers import TwoSidedGeometric
 from hushtable.methods.settings import Method
@@ -109,8 +110,8 @@ def test_a_cutoff_is_that_of_the_marginals_own_cells_and_rate() -> None:
         ht.Marginals(["home"], ["home", "work"], weights=[1, 9]),
         DOMAIN,
         summary=None,
-        epsilon=Fraction(1, 2),
-        sensitivity=3,
+        budget=Fraction(1, 2),
+        one=Sensitivities.of_rows(3),
         size=10,
     )
     rates = [Fraction(1, 60), Fraction(9, 60)]
@@ -212,9 +213,7 @@ def test_the_parts_and_the_total_add_up_to_epsilon(
     rest = terms.epsilon - terms.total_budget
     assert parts == [rest * weight / (3 * first + last) for weight in (first, first, first, last)]
     assert parts == [terms.part(number).rate * terms.part(number).sensitivity for number in range(4)]
-    assert terms.total_budget == terms.epsilon * Fraction(
-        "1/50" if total_share is None else str(total_share)
-    )
+    assert terms.total_budget == terms.epsilon * Fraction("1/50" if total_share is None else str(total_share))
     assert (release.noisy_total is None) == (total_share == 0)
 
 
@@ -244,7 +243,7 @@ def test_what_is_drawn_is_what_the_terms_say(tmp_path: Path, monkeypatch: pytest
     release = publish(tmp_path, epsilon="0.3", unit=ht.Unit("person", max_rows=2))
 
     (settings,) = seen
-    assert settings["epsilon"] == release.epsilon * Fraction(49, 50)
+    assert settings["epsilon"] == release.terms.budget * Fraction(49, 50)
     assert settings["sensitivity"] == 2
 
 

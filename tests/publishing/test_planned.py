@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 import hushtable as ht
+from hushtable.domain.measure import Sensitivities
 from hushtable.methods.settings import Method
 from hushtable.planning.plan import Plan
 from hushtable.publishing.choices import Choice, choice, choice_over
@@ -56,7 +57,7 @@ def plan_again(terms: Terms) -> Plan:
         terms.domain,
         epsilon=terms.epsilon,
         size=assumed.size,
-        total_share=terms.total_budget / terms.epsilon,
+        total_share=terms.total_budget / terms.budget,
         profile=ht.Profile(counts=assumed.counts, cells=assumed.cells, words=assumed.assumed),
     )
     return plan
@@ -363,7 +364,7 @@ def test_a_plan_judges_data_cubes_and_leaves_their_settings_to_public_facts(tmp_
 
 def test_automatic_settings_of_a_cube_are_those_of_a_size_alone() -> None:
     plan = for_places()
-    given: dict[str, Any] = {"epsilon": Fraction(49, 100), "sensitivity": 1, "plan": plan}
+    given: dict[str, Any] = {"budget": Fraction(49, 100), "one": Sensitivities.of_rows(1), "plan": plan}
     alone = choice_over(CUBE, PLACES, summary=None, size=500, **given)
 
     assert choice_over(CUBE, PLACES, summary="auto", size=500, **given) == alone

@@ -256,7 +256,7 @@ def test_a_recipe_publishes_as_its_words_do(people: Path) -> None:
         ht.publish(recipe.replace(data=None))
     with pytest.raises(ht.BadChoice, match="Did you mean `size`"):
         recipe.replace(sise=3)
-    with pytest.raises(ht.BadChoice, match="`epsilon` is missing"):
+    with pytest.raises(ht.BadChoice, match="nothing says what the release may cost"):
         ht.publish("rows.parquet", domain="people.toml", output="x.parquet")
 
 

@@ -55,7 +55,7 @@ def publish(tmp_path: Path, data: Any = None, **settings: Any) -> ht.Release:
 @pytest.mark.parametrize("structure", STRUCTURES, ids=repr)
 def test_rows_become_a_release_of_nodes(structure: Structure, tmp_path: Path) -> None:
     release = publish(tmp_path, structure=structure)
-    _, for_each = published_units(structure, DOMAIN)
+    for_each = published_units(structure, DOMAIN).per_cell
     terms = release.terms
     two_sided = structure != ht.Dyadic(consistent=True)
 

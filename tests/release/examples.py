@@ -146,7 +146,7 @@ def terms(domain: Domain = PEOPLE_DOMAIN, **changes: Any) -> Terms:
         "where": None,
         "query": None,
         "epsilon": Fraction(1, 10),
-        "total_epsilon": Fraction(1, 500),
+        "total_budget": Fraction(1, 500),
         "structure": Cells(),
         "method": FilterPriority(cutoff=20, size=1000),
         "rule": "auto-cutoff-1",
@@ -163,7 +163,7 @@ def tree_terms(structure: Hierarchy, domain: Domain = TRIPS_DOMAIN, **changes: A
     """Return terms of a tree, by default a filter of its nodes."""
     per_cell = node_space(structure, domain).per_cell
     said: dict[str, Any] = {
-        "total_epsilon": Fraction(0),
+        "total_budget": Fraction(0),
         "total": None,
         "structure": structure,
         "sensitivity": changes.get("measure", Measure()).sensitivity * per_cell,

@@ -334,12 +334,12 @@ def test_a_part_is_a_release_of_cells_on_its_own_terms(made: Terms) -> None:
     cube: Any = made.nodes
     parts = [made.part(number) for number in range(len(cube.marginals))]
 
-    assert sum(part.epsilon - part.total_budget for part in parts) == made.epsilon - made.total_budget
+    assert sum(part.budget - part.total_budget for part in parts) == made.budget - made.total_budget
     for number, part in enumerate(parts):
         assert part.structure == Cells()
         assert part.domain == cube.marginals[number].domain
         assert part.sensitivity == made.measure.sensitivity
-        assert part.rate == cube.epsilon_of(number, made.epsilon - made.total_budget) / part.sensitivity
+        assert part.rate == cube.epsilon_of(number, made.budget - made.total_budget) / part.sensitivity
         assert (part.total, part.total_rate) == (made.total, made.total_rate)
         own = Part(method=part.method, rule=part.rule, cutoff=part.cutoff, threshold=part.threshold)
         assert own == made.parts[number]

@@ -198,7 +198,7 @@ def test_a_file_that_was_replaced_meanwhile_is_noticed(tmp_path: Path) -> None:
     made, given = people()
     write(path, made, given)
     release = ht.open(path)
-    write(path, *people(epsilon=made.epsilon * 2), overwrite=True)
+    write(path, *people(epsilon=made.budget * 2), overwrite=True)
 
     with pytest.raises(BadRelease, match="Open it again"):
         release.to_arrow()

@@ -47,7 +47,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     base = tmp_path_factory.mktemp("made")
     write(base / "ours", *trips(), rows_in_a_file=3)
     write(base / "equal terms", *trips(1), rows_in_a_file=3)
-    other = terms(TRIPS_DOMAIN, epsilon=trips()[0].epsilon * 3)
+    other = terms(TRIPS_DOMAIN, epsilon=trips()[0].budget * 3)
     write(base / "other terms", other, rows(other, *trips()[1][:2]), rows_in_a_file=3)
     tree = tree_terms(Dyadic())
     nodes = all_nodes(tree)

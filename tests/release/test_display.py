@@ -71,7 +71,7 @@ def test_many_columns_and_cells(tmp_path: Path) -> None:
         cutoff=None,
         threshold=None,
         total=None,
-        total_budget=terms().epsilon * 0,
+        total_budget=terms().budget * 0,
     )
     write(tmp_path / "x.parquet", made, rows(made, np.zeros((1, 40), dtype=np.int64), np.array([3])))
     text = repr(ht.open(tmp_path / "x.parquet"))

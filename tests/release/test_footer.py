@@ -400,7 +400,7 @@ PRUNED_CHANGES: list[tuple[str, object]] = [
 def test_a_footer_that_describes_no_pruned_tree_is_refused(key: str, value: object) -> None:
     said = document(tree_terms(Tree()))
     # Three levels over 21 cells, of which the root has one share and the others four.
-    assert (read(said).sensitivity, read(said).rate) == (9, read(said).epsilon * 4 / 9)
+    assert (read(said).sensitivity, read(said).rate) == (9, read(said).budget * 4 / 9)
 
     with pytest.raises(BadRelease):
         read(said | {key: value})

@@ -65,7 +65,7 @@ def test_rows_of_cells_are_in_the_order_of_the_domain() -> None:
     ("structure", "changes", "message"),
     [
         (Dyadic(), {"sensitivity": 1}, "up to 6"),
-        (Dyadic(), {"total": 3, "total_epsilon": Fraction(1, 500)}, "total beside its structure"),
+        (Dyadic(), {"total": 3, "total_budget": Fraction(1, 500)}, "total beside its structure"),
         (Dyadic(consistent=True), {"method": Filter(cutoff=20)}, "does not fit: a consistent tree needs"),
         (
             Dyadic(consistent=True),
@@ -160,11 +160,11 @@ def test_the_guarantee_owns_up_to_rules_that_stop_a_release() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"epsilon": Fraction(0), "total_epsilon": Fraction(0), "total": None}, "epsilon"),
+        ({"epsilon": Fraction(0), "total_budget": Fraction(0), "total": None}, "epsilon"),
         ({"epsilon": 0.1}, "must be an exact number"),
-        ({"total_epsilon": Fraction(1, 10)}, "less than all"),
-        ({"total_epsilon": Fraction(-1)}, "0 or more"),
-        ({"total_epsilon": Fraction(0)}, "noisy total"),
+        ({"total_budget": Fraction(1, 10)}, "less than all"),
+        ({"total_budget": Fraction(-1)}, "0 or more"),
+        ({"total_budget": Fraction(0)}, "noisy total"),
         ({"total": True}, "total is True"),
         ({"total": 1.0}, "whole number"),
         ({"sensitivity": 2}, "up to 1"),
@@ -207,8 +207,8 @@ def test_an_epsilon_beyond_floats_has_a_text() -> None:
         ({"total": 1 << 128}, "does not fit 128 bits"),
         ({"total": -(1 << 128)}, "does not fit 128 bits"),
         ({"epsilon": Fraction(1 << 70)}, "rate"),
-        ({"epsilon": Fraction(1, 1 << 70), "total_epsilon": Fraction(0), "total": None}, "rate"),
-        ({"total_epsilon": Fraction(1, 1 << 70)}, "rate"),
+        ({"epsilon": Fraction(1, 1 << 70), "total_budget": Fraction(0), "total": None}, "rate"),
+        ({"total_budget": Fraction(1, 1 << 70)}, "rate"),
         ({"method": ht.Threshold(threshold="1e301")}, "above 10\\^300"),
     ],
 )

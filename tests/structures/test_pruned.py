@@ -124,7 +124,7 @@ def test_orders() -> None:
     # 100, 10, 1 in turn: 1 1 1, 0 0, 0.
     morton = node_space(ht.Tree(order="morton"), domain).tree
     assert morton.addresses.of(np.array([[4, 2, 1]])).tolist() == [0b111000]
-    assert published_units(ht.Tree(branching=2), domain_of(4)) == (7, 9)
+    assert published_units(ht.Tree(branching=2), domain_of(4))[:2] == (7, 9)
 
 
 @pytest.mark.parametrize(

@@ -137,7 +137,7 @@ def test_a_line_is_the_lexicographic_order(shape: list[int], data: st.DataObject
 def test_a_domain_has_these_nodes(structure: Lifted, total: int, levels: int) -> None:
     domain = ht.Domain(attributes=(integers("a", 5), integers("b", 3)))
 
-    assert published_units(structure, domain) == (total, levels)
+    assert published_units(structure, domain)[:2] == (total, levels)
     assert node_space(structure, domain).space.cells_total == total
 
 

@@ -50,7 +50,8 @@ def marginals_table(release: Release) -> Table:
 
     parts, rows = release.terms.parts, rows_of_parts(release.terms, release.codes)
     met = [name for name in ("cutoff", "threshold") if any(getattr(part, name) is not None for part in parts)]
-    numbers = ("cells", "rows", "epsilon", "noise", *met)
+    spent = "epsilon" if release.terms.rho is None else "rho"
+    numbers = ("cells", "rows", spent, "noise", *met)
     made = table(release.terms.structure.part, *numbers, "summary", numbers=numbers)
     for number, marginal in enumerate(release.terms.nodes.marginals[:_SHOWN_MARGINALS]):
         own = release.terms.part(number)
@@ -58,7 +59,7 @@ def marginals_table(release: Release) -> Table:
             printable(marginal.label),
             _compact(marginal.domain.cells_total),
             f"{rows[number].stop - rows[number].start:,}",
-            _rounded(own.epsilon - own.total_budget),
+            _rounded(own.rows_budget),
             deviation_in_words(own.law),
             *(_limit(getattr(own, name)) for name in met),
             _name(own.method),
@@ -75,7 +76,7 @@ def below_marginals(release: Release) -> str:
         said += f" No row of a {release.terms.structure.part} is below its cutoff in size."
     if any(part.threshold is not None for part in release.terms.parts):
         said += " Rows below its threshold in size were sampled, and weigh as much as it."
-    return f"{said} Long epsilons are rounded."
+    return f"{said} Long numbers are rounded."
 
 
 def _compact(cells: int) -> str:

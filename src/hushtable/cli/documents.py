@@ -20,14 +20,14 @@ def release_document(release: Release, *, rows: int = 0) -> dict[str, Any]:
     from hushtable.release.terms import as_text
 
     terms = release.terms
-    document = {
+    document: dict[str, Any] = {
         "file": os.fspath(release.path),
         "title": release.domain.title,
         "guarantee": release.guarantee,
         "rows": len(release),
         "rows_possible": str(terms.units_total),
-        "epsilon": as_text(release.epsilon),
-        "epsilon_of_total": as_text(terms.total_budget),
+        **terms.cost.written,
+        f"{'epsilon' if terms.rho is None else 'rho'}_of_total": as_text(terms.total_budget),
         "structure": terms.structure.name,
         "summary": release.summary.name,
         "cutoff": release.cutoff,

@@ -54,7 +54,22 @@ Levels: TypeAlias = Annotated[
         autocompletion=level_choices,
     ),
 ]
-Epsilon: TypeAlias = Annotated[str, typer.Option(metavar="E", help="What it may cost: 0.1, or exactly 1/10.")]
+Epsilon: TypeAlias = Annotated[
+    str | None, typer.Option(metavar="E", help="What it may cost: 0.1, or exactly 1/10.")
+]
+Rho: TypeAlias = Annotated[
+    str | None, typer.Option(metavar="R", help="The same as zero-concentrated privacy (zCDP): 0.015.")
+]
+Delta: TypeAlias = Annotated[
+    str | None, typer.Option(metavar="D", help="A chance beside epsilon, far below 1/people: 1e-9.")
+]
+Law: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="LAW",
+        help="The law of the noise: geometric, gaussian, truncated-geometric, gaussian-stability or auto.",
+    ),
+]
 TotalShare: TypeAlias = Annotated[
     str, typer.Option(metavar="SHARE", help="The share of epsilon for a noisy total; 0 for none.")
 ]

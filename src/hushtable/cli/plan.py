@@ -11,6 +11,7 @@ from hushtable.cli.options import (
     Ask,
     Clamp,
     CountColumn,
+    Delta,
     Depth,
     DomainFile,
     Epsilon,
@@ -18,11 +19,13 @@ from hushtable.cli.options import (
     ExpectMean,
     ExpectSd,
     Json,
+    Law,
     Levels,
     LikeFile,
     MarginalSets,
     MaxRows,
     ProfileFile,
+    Rho,
     SumColumn,
     TotalShare,
     UnitColumn,
@@ -38,7 +41,10 @@ from hushtable.cli.release import Overwrite
 
 def plan(
     domain: DomainFile,
-    epsilon: Epsilon,
+    epsilon: Epsilon = None,
+    rho: Rho = None,
+    delta: Delta = None,
+    law: Law = None,
     size: Annotated[
         int | None, typer.Option(metavar="N", help="How many rows to publish of each table.")
     ] = None,
@@ -140,6 +146,9 @@ def plan(
         finest,
         level=levels,
         epsilon=epsilon,
+        rho=rho,
+        delta=delta,
+        law=law,
         size=rows,
         expect_cells=expect_cells,
         expect_mean=expect_mean,

@@ -30,7 +30,18 @@ SAME = (
         "sum_column",
         "clamp",
     ),
-    *("rows_are_units", "epsilon", "total_share", "size", "anyway", "output", "overwrite"),
+    *(
+        "rows_are_units",
+        "epsilon",
+        "rho",
+        "delta",
+        "law",
+        "total_share",
+        "size",
+        "anyway",
+        "output",
+        "overwrite",
+    ),
 )
 # Options that are a part of a word.
 STRUCTURE = ("order", "branching", "width", "depth", "marginals", "weights", "consistent")

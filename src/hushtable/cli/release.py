@@ -100,15 +100,22 @@ def _facts(release: Release) -> Iterator[tuple[str, str]]:
     elif (structure := terms.nodes.named(terms.domain)) is not None:
         yield "structure", words.printable(structure)
     yield from _cube_facts(terms) if cube else _summary_facts(terms)
-    epsilon = words.exact_in_words(terms.epsilon)
+    spent, word = words.exact_in_words(terms.budget), terms.cost.word
+    if terms.cost.currency == "approximate":
+        spent = terms.cost.said.removeprefix("epsilon = ")
     for_rows = f"for the {unit}s" + ", split as listed below" * cube
     if terms.total is None or terms.total_law is None:
         bought = "; no noisy total was bought" if terms.structure.takes_total else ""
-        yield "epsilon", f"{epsilon}, all of it {for_rows}{bought}"
+        yield word, f"{spent}, all of it {for_rows}{bought}"
     else:
         yield "noisy total", f"{terms.total:,}, with noise of {words.spread_in_words(terms.total_law)}"
-        for_total = f"{words.exact_in_words(terms.total_budget)} for the noisy total"
-        yield "epsilon", f"{epsilon}, of which {for_total}{f', the rest {for_rows}' if cube else ''}"
+        own = (
+            f"rho = {words.exact_in_words(terms.total_budget)}"
+            if terms.delta
+            else words.exact_in_words(terms.total_budget)
+        )
+        for_total = f"{own} for the noisy total"
+        yield word, f"{spent}, of which {for_total}{f', the rest {for_rows}' if cube else ''}"
     change = f"the most by which one unit changes all counts together{terms.structure.weighing}"
     yield "sensitivity", f"{terms.sensitivity:,}: {change}"
     yield "made by", f"hushtable {words.printable(terms.version)}"

@@ -163,7 +163,7 @@ class _Said:
                 "name": item.name,
                 "state": item.state,
                 "draw": item.drawn,
-                "epsilon": as_text(item.epsilon),
+                **item.cost.written,
                 "output": item.recipe.output,
                 "entry": None if item.entry is None else item.entry.number,
             }
@@ -187,7 +187,7 @@ class _Said:
         for item in run.items:
             words = _WORDS[item.state]
             if item.drawn:
-                words = f"epsilon {as_text(item.epsilon)}, to draw{' again' * bool(item.times)}"
+                words = f"{item.cost.said.replace(' = ', ' ')}, to draw{' again' * bool(item.times)}"
             self._say(f"  {item.name:<{width}}  {words}")
         if run.drawn:
             self._say(f"This costs epsilon {cost} for each {unit}; {run.ledger.path.name} has {left} left.")
@@ -214,7 +214,7 @@ class _Said:
             number = "" if item.entry is None else f" (entry {item.entry.number})"
             typer.echo(
                 f"{item.name}: {_WORDS[item.state]}{number}. Its epsilon stays spent. To draw it again for "
-                f"another {as_text(item.epsilon)}, add --again {item.name}.",
+                f"another {item.cost.said}, add --again {item.name}.",
                 err=True,
             )
 

@@ -180,11 +180,20 @@ def _floor(real: Real, *, scale: int) -> int:
         precision *= 2
 
 
-def _shortened(exact: Fraction, *, up: bool) -> Fraction:
-    """Return a decimal of 12 digits, and at most 40 after the point, beside an exact rational."""
+def rounded(exact: Fraction, *, digits: int) -> Fraction:
+    """Return a decimal of so many digits that is not below an exact rational.
+
+    >>> rounded(Fraction(2, 3), digits=3)
+    Fraction(667, 1000)
+    """
+    return _shortened(exact, up=True, digits=digits)
+
+
+def _shortened(exact: Fraction, *, up: bool, digits: int = _DIGITS) -> Fraction:
+    """Return a decimal of so many digits, and at most 40 after the point, beside an exact rational."""
     sign = -1 if up else 1
     scaled = sign * ((sign * exact * 10**_DECIMALS).__floor__())
-    unit = 10 ** max(0, len(str(abs(scaled))) - _DIGITS)
+    unit = 10 ** max(0, len(str(abs(scaled))) - digits)
     return Fraction(sign * (sign * scaled // unit) * unit, 10**_DECIMALS)
 
 

@@ -80,6 +80,22 @@ class Cost:
     def __str__(self) -> str:
         return self.said
 
+    @property
+    def word(self) -> str:
+        """What the owner chose: "epsilon", or "rho"."""
+        return "rho" if self.epsilon is None else "epsilon"
+
+    @property
+    def written(self) -> dict[str, str]:
+        """The cost as texts that people read, by their words."""
+        return {word: amount(Fraction(value)) for word, value in self.entries.items()}
+
+    @property
+    def entries(self) -> dict[str, str]:
+        """The cost as exact texts by their words, for files and JSON."""
+        said = {"epsilon": self.epsilon, "rho": self.rho, "delta": self.delta or None}
+        return {word: str(value) for word, value in said.items() if value is not None}
+
     def times(self, size: int) -> Cost:
         """Return what it costs one who has up to `size` of the units: group privacy.
 
@@ -93,6 +109,29 @@ class Cost:
             rho=None if self.rho is None else self.rho * size * size,
             delta=self.delta if self.epsilon is None else group_delta(self.epsilon, self.delta, size),
         )
+
+    def scaled(self, factor: Fraction) -> Cost:
+        """Return a cost of `factor` times the epsilon, or the rho; delta stays."""
+        if self.epsilon is None:
+            return Cost(rho=(self.rho or 0) * factor)
+        return Cost(epsilon=self.epsilon * factor, delta=self.delta)
+
+
+def wanted_cost(
+    *, epsilon: Rational | None = None, rho: Rational | None = None, delta: Rational | None = None
+) -> Cost:
+    """Return the cost that an owner states in one of three ways, or raise `BadChoice`."""
+    if epsilon is None and rho is None:
+        fact = "nothing says what the release may cost"
+        raise BadChoice(fact, "Give `epsilon`; or `rho`; or `epsilon` and `delta`.")
+    if epsilon is not None and rho is not None:
+        fact = "`epsilon` and `rho` are two ways to say what the release may cost"
+        raise BadChoice(fact, "Give one of them.")
+    if delta is not None and rho is not None:
+        raise BadChoice("`rho` has no delta", "Leave `delta` out, or give it with `epsilon`.")
+    if delta is not None:
+        delta = as_positive(delta, name="delta", hint=DELTA_HINT)
+    return Cost(epsilon=epsilon, rho=rho, delta=delta or 0)
 
 
 def amount(value: Fraction) -> str:

@@ -1,9 +1,9 @@
 r"""The discrete Gaussian law: :math:`P[x] \propto e^{-x^2/(2 s)}` on all integers, s a rational number.
 
-Promise: exact and float views. A change whose squares add up to L2^2 costs rho = L2^2 / (2 s) of zero-concentrated
-differential privacy, exactly; nothing that is done with the noisy counts afterwards adds to it.
-Cost: of a deviation up to 6,000, one pass over some twenty deviations for each precision that is asked for; of
-a larger one, some forty terms of a series for each number. Proof: PROOF.md beside this file.
+Promise: exact and float views. A change whose squares add up to L2^2 costs rho = L2^2 / (2 s) of
+zero-concentrated differential privacy, exactly; nothing that is done with the noisy counts adds to it.
+Cost: of a deviation up to 6,000, one pass over some twenty deviations for each precision that is asked for;
+of a larger one, some forty terms of a series for each number. Proof: PROOF.md beside this file.
 Source: Canonne, Kamath, Steinke (2020), "The discrete Gaussian for differential privacy".
 """
 
@@ -12,14 +12,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from math import ceil, erfc, exp, inf, isqrt, lgamma, log, log2, pi, sqrt
+from math import ceil, erfc, isqrt, lgamma, log, log2, pi, sqrt
 from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 
 from hushtable.domain.measure import Sensitivities
-from hushtable.errors import BadNumber
+from hushtable.errors import BadChoice, BadNumber
 from hushtable.laws.balls import rational_ball, working_precision
+from hushtable.laws.conversions import largest_rho
+from hushtable.laws.costs import Cost, Currency
 from hushtable.laws.floats import Array
 from hushtable.laws.law import NoiseLaw
 from hushtable.laws.numeric import NumericView
@@ -39,7 +41,7 @@ _VANISHING = 1e-297
 
 @dataclass(frozen=True)
 class Gaussian(NoiseLaw):
-    """Discrete Gaussian noise; `variance` is s, which the variance of the noise falls short of by very little.
+    """Discrete Gaussian noise; `variance` is s, and the variance of the noise is less by very little.
 
     >>> Gaussian.calibrated(budget=Fraction(1, 8), change=Fraction(1))
     Gaussian(variance=Fraction(4, 1))
@@ -48,7 +50,7 @@ class Gaussian(NoiseLaw):
     """
 
     name: ClassVar[str] = "gaussian"
-    currency: ClassVar[str] = "zcdp"
+    currency: ClassVar[Currency] = "zcdp"
 
     variance: Fraction
 
@@ -61,6 +63,16 @@ class Gaussian(NoiseLaw):
     def calibrated(cls, *, budget: Fraction, change: Fraction, delta: Fraction = Fraction(0)) -> Self:
         """Return the law that costs rho = `budget`, of changes whose squares add up to `change`."""
         return cls(Fraction(change) / (2 * Fraction(budget)))
+
+    @classmethod
+    def price(cls, cost: Cost) -> Cost:
+        """Return the cost with its rho: where epsilon and delta are given, the largest that implies them."""
+        if cost.rho is not None:
+            return cost
+        if cost.epsilon is None or not cost.delta:
+            fact = "Gaussian noise is paid with rho, or with epsilon and delta"
+            raise BadChoice(fact, "Give one of them, or take geometric noise.")
+        return Cost(epsilon=cost.epsilon, delta=cost.delta, rho=largest_rho(cost.epsilon, delta=cost.delta))
 
     def loss(self, *, change: Fraction) -> Fraction:
         """Return rho: `change` over 2 s."""
@@ -133,7 +145,11 @@ class GaussianView:
         from flint import arb
 
         half = 1 / (2 * self._s)
-        height, ratio, twice = (-first * first * half).exp(), (-(2 * first + 1) * half).exp(), (-2 * half).exp()
+        height, ratio, twice = (
+            (-first * first * half).exp(),
+            (-(2 * first + 1) * half).exp(),
+            (-2 * half).exp(),
+        )
         heights = []
         for _ in range(count):
             heights.append(height)
@@ -175,7 +191,7 @@ class SummedView(GaussianView):
 class ExpandedView(GaussianView):
     """Sums by the formula of Euler and Maclaurin: an integral, half of the first term, and a short series.
 
-    The terms of the series are Hermite polynomials at z = x / sqrt(s); what is left out is bounded (PROOF.md).
+    Terms of the series are Hermite polynomials at z = x / sqrt(s); what is left out is bounded (PROOF.md).
     """
 
     def __init__(self, variance: Fraction) -> None:
@@ -261,7 +277,7 @@ class GaussianFloats(NumericView):
 
     def mass(self, x: Array, /) -> Array:
         """Return P[X = x]."""
-        return np.asarray(np.exp(-np.asarray(x, dtype=np.float64) ** 2 * self._half) / self._total)
+        return np.asarray(np.exp(-(np.asarray(x, dtype=np.float64) ** 2) * self._half) / self._total)
 
 
 @lru_cache(maxsize=512)

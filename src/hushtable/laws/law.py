@@ -16,8 +16,9 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Protocol, Self
 
 from hushtable.domain.measure import Sensitivities
-from hushtable.errors import InternalError
+from hushtable.errors import BadChoice, InternalError
 from hushtable.laws.balls import Real
+from hushtable.laws.costs import Cost, Currency
 from hushtable.laws.powers import Number
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ class NoiseLaw(ABC):
     """
 
     name: ClassVar[str]
-    currency: ClassVar[str] = "pure"  # what `loss` counts: "pure", epsilon; "zcdp", rho; "approximate", epsilon
+    currency: ClassVar[Currency] = "pure"  # what it is paid with; `loss` counts epsilon, or rho of zCDP
 
     @classmethod
     def change(cls, one: Sensitivities) -> Fraction:
@@ -56,6 +57,24 @@ class NoiseLaw(ABC):
     @abstractmethod
     def calibrated(cls, *, budget: Fraction, change: Fraction, delta: Fraction = Fraction(0)) -> Self:
         """Return the law whose `loss` is `budget`, for this largest `change` of one unit."""
+
+    @classmethod
+    def price(cls, cost: Cost) -> Cost:
+        """Return what noise of this law costs where a unit may be charged `cost`, or raise `BadChoice`.
+
+        Pure noise costs its epsilon alone, whatever delta is allowed.
+        """
+        if cost.epsilon is None:
+            fact = f"noise of the law {cls.name!r} is paid with epsilon, and rho is given"
+            raise BadChoice(fact, "Give `epsilon`, or leave `law` out.")
+        return Cost(epsilon=cost.epsilon)
+
+    @classmethod
+    def budget(cls, cost: Cost) -> Fraction:
+        """Return what is shared by all that is drawn, of a price."""
+        found = cost.epsilon if cost.rho is None else cost.rho
+        assert found is not None
+        return found
 
     @abstractmethod
     def loss(self, *, change: Fraction) -> Fraction:

@@ -8,13 +8,14 @@ from __future__ import annotations
 from typing import TypeVar
 
 from hushtable.errors import BadChoice, InternalError, shown
+from hushtable.laws.gaussian import Gaussian
 from hushtable.laws.geometric import Geometric
 from hushtable.laws.law import NoiseLaw
 
 DEFAULT_LAW = Geometric.name
 
 _Class = TypeVar("_Class", bound=type[NoiseLaw])
-_laws: dict[str, type[NoiseLaw]] = {Geometric.name: Geometric}
+_laws: dict[str, type[NoiseLaw]] = {law.name: law for law in (Geometric, Gaussian)}
 
 
 def register_law(law: _Class) -> _Class:

@@ -133,7 +133,7 @@ class TabledSampler:
     def _surely_kept(self) -> NDArray[np.uint32]:
         """Return 2^24 times a chance with which every place of a slot is kept at least, rounded down."""
         sure = np.zeros(self._widths.size, dtype=np.uint32)
-        self._even = np.zeros(self._widths.size, dtype=np.bool_)  # whether the rule weighs all of a slot alike
+        self._even = np.zeros(self._widths.size, dtype=np.bool_)  # whether all of a slot weighs alike
         for slot in np.flatnonzero(self._widths == 1 << self._place_bits):  # no others surely hold a place
             first, last = self._ends(int(slot))
             least = min(self._weight(first), self._weight(last)) / self._most(first, last)

@@ -181,8 +181,8 @@ def predict_cube(plan: Plan, structure: Marginals, methods: Sequence[Method] | N
     found = []
     for place, marginal in enumerate(cube.marginals):
         cells = marginal.domain.cells_total
-        epsilon = cube.epsilon_of(place, plan.epsilon - plan.total_budget)
-        law = plan.law_for(epsilon).checked()
+        epsilon = cube.epsilon_of(place, plan.budget - plan.total_budget)
+        law = plan.law_for(epsilon, added_up=True).checked()
         if methods is None:
             method, _ = marginal_method(plan.size, cells=cells, law=law, two_sided=True)
         else:

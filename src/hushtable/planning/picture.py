@@ -43,7 +43,7 @@ def draw(sweep: Sweep, output: str | os.PathLike[str], *, overwrite: bool) -> No
     with look([title, caption], asked="plan --sweep -o"):
         figure = blank_page()
         left, right = figure.subplots(1, 2, sharey=True)
-        _panel(left, sweep, [float(each.epsilon) for each in sweep.by_epsilon], "epsilon")
+        _panel(left, sweep, [each.spent for each in sweep.by_epsilon], "epsilon")
         _panel(right, sweep, [float(each.size) for each in sweep.by_size], "size")
         left.set_ylabel("error, as a share of what the cells hold")
         right.legend(title="cells in a set", loc="upper left", bbox_to_anchor=(1, 1))
@@ -57,7 +57,7 @@ def _panel(axes: Axes, sweep: Sweep, places: list[float], name: str) -> None:
     from matplotlib.ticker import FuncFormatter, NullFormatter
 
     plans = sweep.by_epsilon if name == "epsilon" else sweep.by_size
-    given = float(sweep.plan.epsilon) if name == "epsilon" else float(sweep.plan.size)
+    given = sweep.plan.spent if name == "epsilon" else float(sweep.plan.size)
     for size, colour, mark in zip(sweep.plan.zero_errors, _COLOURS, _MARKS, strict=False):
         errors = [max(each.recommended.errors[size] / each.zero_errors[size], _FLOOR) for each in plans]
         axes.plot(places, errors, color=colour, lw=1.3, zorder=2)

@@ -18,16 +18,18 @@ from math import exp
 from typing import Any, Literal
 
 from hushtable.domain.domain import Domain, as_domain
-from hushtable.domain.measure import Measure, Unit
+from hushtable.domain.measure import Measure, Sensitivities, Unit
 from hushtable.errors import BadChoice, BadMethod, BadNumber, BadPlan, UnreviewedDomain
+from hushtable.laws.costs import Cost, wanted_cost
 from hushtable.laws.law import NoiseLaw
-from hushtable.laws.rationals import Rational, as_fraction, as_positive
+from hushtable.laws.rationals import Rational, as_fraction
 from hushtable.laws.registry import DEFAULT_LAW, law_named
 from hushtable.methods.settings import Everything, Filter, FilterPriority, Method, Priority, Threshold
 from hushtable.planning.choosing import CUTOFFS, best_cutoff, curve, recommended
 from hushtable.planning.cubes import CubePrediction
 from hushtable.planning.judges import JUDGES, judged
 from hushtable.planning.judging import CLEARLY, Judgement
+from hushtable.planning.laws import law_for
 from hushtable.planning.predictions import Prediction, Predictor, Setting
 from hushtable.planning.profile import LARGEST_DOMAIN, Profile
 from hushtable.planning.questions import QuestionPlan, asked_questions, planned_by_default, planned_for
@@ -66,9 +68,9 @@ class Plan:
 
     title: str
     cells_total: int
-    epsilon: Fraction
+    cost: Cost
     total_budget: Fraction
-    sensitivity: int
+    sensitivity: Sensitivities  # what one unit changes in the cells
     size: int
     domain_bytes: int
     profile: Profile
@@ -88,9 +90,24 @@ class Plan:
         return f"<pre>{escape(text_of(self))}</pre>"
 
     @property
+    def epsilon(self) -> Fraction | None:
+        """The epsilon that the release costs; None where that is a rho."""
+        return self.cost.epsilon
+
+    @property
     def rate(self) -> Fraction:
-        """The rate of the noise in a cell."""
-        return (self.epsilon - self.total_budget) / self.sensitivity
+        """What the noise in a cell costs for a change of 1: of geometric noise, its rate."""
+        return self.law.loss(change=Fraction(1))
+
+    @property
+    def spent(self) -> float:
+        """The epsilon, or the rho, that the owner chose."""
+        return float(self.cost.epsilon or self.cost.rho or 0)
+
+    @property
+    def budget(self) -> Fraction:
+        """What it costs, in the currency of the law."""
+        return law_named(self.law_name).budget(self.cost)
 
     @property
     def worth(self) -> bool:
@@ -165,7 +182,8 @@ class Plan:
         """
         if self.domain is None:
             return None
-        budget = Budget(self.epsilon, self.sensitivity, law_named(self.law_name))
+        kind = law_named(self.law_name)
+        budget = Budget(self.budget, kind.change(self.sensitivity.added_up()), kind)
         return planned_by_default(self.domain, size=self.size, budget=budget)
 
     def against_questions(self) -> dict[str, tuple[float, float]]:
@@ -210,16 +228,16 @@ class Plan:
     @property
     def law(self) -> NoiseLaw:
         """The law of the noise in a cell."""
-        return self.law_for(self.epsilon - self.total_budget)
+        return self.law_for(self.budget - self.total_budget)
 
     @property
     def total_law(self) -> NoiseLaw | None:
         """The law of the noise in the total, if one is bought."""
-        return self.law_for(self.total_budget) if self.total_budget else None
+        return self.law_for(self.total_budget, added_up=True) if self.total_budget else None
 
-    def law_for(self, epsilon: Fraction) -> NoiseLaw:
-        """Return the law of noise that a part of epsilon buys."""
-        return law_named(self.law_name).calibrated(epsilon=epsilon, l1=Fraction(self.sensitivity))
+    def law_for(self, budget: Fraction, *, added_up: bool = False) -> NoiseLaw:
+        """Return the law of noise that a part of the budget buys: in cells, or in sums of them."""
+        return _law_for(law_named(self.law_name), self.cost, budget, self.sensitivity, added_up=added_up)
 
     @cached_property
     def predictor(self) -> Predictor:
@@ -290,9 +308,9 @@ class Plan:
         return {
             "title": self.title,
             "cells_total": self.cells_total,
-            "epsilon": str(self.epsilon),
-            "total_epsilon": str(self.total_budget),
-            "sensitivity": self.sensitivity,
+            **self.cost.entries,
+            f"total_{'epsilon' if self.cost.rho is None else 'rho'}": str(self.total_budget),
+            "sensitivity": int(self.sensitivity.l1),
             "size": self.size,
             "assumed": {
                 "words": self.profile.words,
@@ -329,7 +347,7 @@ class Plan:
 def plan(
     domain: Domain | Mapping[str, Any] | str | os.PathLike[str],
     *,
-    epsilon: Rational,
+    epsilon: Rational | None = None,
     size: int,
     expect_cells: float | None = None,
     expect_mean: float | None = None,
@@ -342,7 +360,9 @@ def plan(
     sum_column: str | None = None,
     clamp: tuple[int, int] | None = None,
     total_share: Rational = "1/50",
-    law: str = DEFAULT_LAW,
+    law: str | None = None,
+    rho: Rational | None = None,
+    delta: Rational | None = None,
     ask: Sequence[object] | str | None = None,
 ) -> Any:
     """Say what a release would be worth, before its epsilon is spent.
@@ -380,18 +400,22 @@ def plan(
         raise BadPlan("the domain has a single cell", "Its noisy count is all there is to publish.")
     if declared.cells_total > LARGEST_DOMAIN:
         raise BadPlan("the domain has more than 10^300 cells", "Declare fewer attributes, or coarser ones.")
-    whole = as_positive(epsilon, name="epsilon", hint="Typical values lie between 0.01 and 10.")
+    wanted = wanted_cost(epsilon=epsilon, rho=rho, delta=delta)
+    measure = Measure(count_column=count_column, sum_column=sum_column, clamp=clamp, unit=unit)
+    kind = law_for(wanted, law, measure=measure)
+    cost = kind.price(wanted)
+    whole = kind.budget(cost)
     share = as_fraction(total_share, name="total_share")
     if not 0 <= share < 1:
         hint = "The default is 1/50; 0 publishes no total."
         raise BadNumber(name="total_share", value=total_share, allowed="must be from 0 to below 1", hint=hint)
-    measure = Measure(count_column=count_column, sum_column=sum_column, clamp=clamp, unit=unit)
     assumed = (expect_cells, expect_mean, expect_sd, profile, like)
     if ask is not None or all(each is None for each in assumed):
         if any(each is not None for each in assumed):
             fact = "questions are planned from public sizes alone, and an assumption about the table is given"
             raise BadPlan(fact, "Leave `ask` or the assumption out.")
-        budget, rows = Budget(whole, measure.sensitivity, law_named(law)), Priority(size=size).size
+        budget = Budget(whole, kind.change(measure.sensitivities.added_up()), kind)
+        rows = Priority(size=size).size
         if ask is None:
             found = planned_by_default(declared, size=rows, budget=budget)
             if found is None:
@@ -404,16 +428,24 @@ def plan(
     return planned(
         title=declared.title,
         cells_total=declared.cells_total,
-        epsilon=whole,
+        cost=cost,
         total_budget=whole * share,
-        sensitivity=measure.sensitivity,
+        sensitivity=measure.sensitivities,
         size=Priority(size=size).size,  # checked
         domain_bytes=len(json.dumps(declared.to_dict(), ensure_ascii=False).encode()),
         profile=_assumed((expect_cells, expect_mean, expect_sd), profile, like),
         ladders=ladders(finest, level or {}),
         domain=declared,
-        law_name=law,
+        law_name=kind.name,
     )
+
+
+def _law_for(
+    kind: type[NoiseLaw], cost: Cost, budget: Fraction, one: Sensitivities, *, added_up: bool = False
+) -> NoiseLaw:
+    """Return the law that a part of the budget buys, by what one unit changes in the cells, or in sums."""
+    change = kind.change(one.added_up() if added_up else one)
+    return kind.calibrated(budget=budget, change=change, delta=cost.delta)
 
 
 def _assumed(
@@ -446,9 +478,9 @@ def planned(
     *,
     title: str,
     cells_total: int,
-    epsilon: Fraction,
+    cost: Cost,
     total_budget: Fraction,
-    sensitivity: int,
+    sensitivity: Sensitivities,
     size: int,
     domain_bytes: int,
     profile: Profile,
@@ -461,13 +493,15 @@ def planned(
     if profile.occupied > cells_total * (1 + 1e-9):
         fact = f"{profile.occupied:,.0f} occupied cells are assumed, of {cells_total:,} there are"
         raise BadPlan(fact, "Assume fewer, or check the domain.")
-    law, l1 = law_named(law_name), Fraction(sensitivity)
+    law = law_named(law_name)
+    rows = law.budget(cost) - total_budget
+    total = _law_for(law, cost, total_budget, sensitivity, added_up=True).checked() if total_budget else None
     predictor = Predictor(
         profile,
         Setting(
             cells_total=cells_total,
-            law=law.calibrated(epsilon=epsilon - total_budget, l1=l1).checked(),
-            total_law=law.calibrated(epsilon=total_budget, l1=l1).checked() if total_budget else None,
+            law=_law_for(law, cost, rows, sensitivity).checked(),
+            total_law=total,
             domain_bytes=domain_bytes,
         ),
     )
@@ -483,7 +517,7 @@ def planned(
     return Plan(
         title=title,
         cells_total=cells_total,
-        epsilon=epsilon,
+        cost=cost,
         total_budget=total_budget,
         sensitivity=sensitivity,
         size=size,

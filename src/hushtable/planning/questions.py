@@ -20,7 +20,6 @@ from typing import Any
 
 from hushtable.domain.domain import Domain
 from hushtable.domain.items import Item, attribute_at, is_as_fine, items_and_ranges, label_of, levels_of
-from hushtable.domain.kinds import plain
 from hushtable.domain.wording import is_ordered
 from hushtable.errors import BadChoice, shown
 from hushtable.laws.rationals import as_positive
@@ -175,7 +174,7 @@ class QuestionPlan:
                 {
                     "table": self.label(items) or _EVERYBODY,
                     "cells": cells_of(self.domain, items),
-                    "epsilon": str(self.budget.epsilon * share / total),
+                    self.budget.word: str(self.budget.amount * share / total),
                     "whole": self.is_whole(items),
                 }
                 for items, share in self._of_all
@@ -198,14 +197,14 @@ def _text(plan: QuestionPlan) -> str:
         error = plan._error(each.items, each.ranges)
         said = "depends on the counts: a cutoff hides small ones" if error is None else f"± {number(error)}"
         asked.append([plan.asked(each), f"{plan.groups(each):,}", said])
-    tables = [["table", "cells", "share of epsilon", "published"]]
+    tables = [["table", "cells", f"share of {plan.budget.word}", "published"]]
     for items, share in plan._of_all[:_LISTED]:
         kind = "whole" if plan.is_whole(items) else f"up to {plan.size:,} rows"
         cells = cells_of(plan.domain, items)
         shown_cells = f"{cells:,}" if cells < 10**15 else number(float(cells))
         tables.append([plan.label(items) or _EVERYBODY, shown_cells, percent(share / total), kind])
     lead = (
-        f"With epsilon = {plain(plan.budget.epsilon)}, answers to these questions will be off by about so "
+        f"With {plan.budget.said}, answers to these questions will be off by about so "
         "much (one standard deviation, in a group):"
     )
     if any(each.ranges for each in plan.questions):

@@ -103,7 +103,7 @@ def _rollup(plan: Plan, merging: Merging, rungs: tuple[Rung, ...]) -> Rollup:
     found = planned(
         title=plan.title,
         cells_total=cells_total,
-        epsilon=plan.epsilon,
+        cost=plan.cost,
         total_budget=plan.total_budget,
         sensitivity=plan.sensitivity,
         size=min(plan.size, cells_total),

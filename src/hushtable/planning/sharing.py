@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from hushtable.domain.domain import Domain
 from hushtable.domain.items import Item, attribute_at, coarse_first, is_as_fine, parents_between
+from hushtable.laws.costs import amount
 from hushtable.laws.geometric import Geometric
 from hushtable.laws.law import NoiseLaw
 from hushtable.structures.lattice import MOST_FITTED, Depths, LevelChain, TableLattice, components
@@ -54,6 +55,16 @@ class Budget(NamedTuple):
     amount: Fraction
     change: Fraction | int
     law: type[NoiseLaw] = Geometric
+
+    @property
+    def word(self) -> str:
+        """What it is called."""
+        return "rho" if self.law.currency == "zcdp" else "epsilon"
+
+    @property
+    def said(self) -> str:
+        """The whole of it, in words."""
+        return f"{self.word} = {amount(self.amount)}"
 
     def variance(self, share: float) -> float:
         """Return the variance of the noise in a table with a share of it."""

@@ -197,7 +197,7 @@ def predict_sketch(plan: Plan, structure: CountSketch) -> SketchPrediction:
 
 
 def _errors(plan: Plan, structure: CountSketch) -> SketchErrors:
-    law = plan.law_for((plan.epsilon - plan.total_budget) / structure.depth)
+    law = plan.law_for((plan.budget - plan.total_budget) / structure.depth, added_up=True)
     return SketchErrors(plan.profile, structure, cells_total=plan.cells_total, law=law.checked())
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from hushtable.laws.registry import law_named
 from hushtable.methods.settings import LARGEST_SIZE
 from hushtable.planning.wording import aligned, name_of, number, percent
 
@@ -62,11 +63,13 @@ def replanned(plan: Plan, factor: Fraction, size: int) -> Plan:
 
     if factor == 1 and size == plan.size:
         return plan
+    kind = law_named(plan.law_name)
+    cost = kind.price(plan.cost.scaled(factor))
     return planned(
         title=plan.title,
         cells_total=plan.cells_total,
-        epsilon=plan.epsilon * factor,
-        total_budget=plan.total_budget * factor,
+        cost=cost,
+        total_budget=plan.total_budget / plan.budget * kind.budget(cost),
         sensitivity=plan.sensitivity,
         size=size,
         domain_bytes=plan.domain_bytes,
@@ -81,10 +84,12 @@ def _table(name: str, found: Sweep) -> str:
     """Return one table; the given epsilon or size is marked."""
     plans = found.by_epsilon if name == "epsilon" else found.by_size
     sizes = list(found.plan.zero_errors)
-    lines = [[name, "summary", "rows", "real", *map(number, sizes)]]
+    lines = [
+        [found.plan.cost.word if name == "epsilon" else name, "summary", "rows", "real", *map(number, sizes)]
+    ]
     for each in plans:
         best = each.recommended
-        given = f"{float(each.epsilon):.3g}" if name == "epsilon" else f"{each.size:,}"
+        given = f"{each.spent:.3g}" if name == "epsilon" else f"{each.size:,}"
         mark = " *" if each is found.plan else ""
         summary = name_of(best) if each.worth else f"none ({name_of(best)})"
         errors = (percent(best.errors[size] / each.zero_errors[size]) for size in sizes)
@@ -96,7 +101,7 @@ def _as_dict(plan: Plan) -> dict[str, Any]:
     """Return one point for JSON."""
     best = plan.recommended
     return {
-        "epsilon": str(plan.epsilon),
+        **plan.cost.entries,
         "size": plan.size,
         "recommended": name_of(best),
         "worth": plan.worth,

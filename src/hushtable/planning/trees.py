@@ -57,7 +57,7 @@ def predicted_tree(plan: Plan, structure: Tree, method: Method) -> Prediction:
         structure,
         method,
         cells_total=plan.cells_total,
-        law_for=lambda share: plan.law_for(plan.epsilon * share),
+        law_for=lambda share: plan.law_for(plan.budget * share, added_up=True),
         domain_bytes=plan.domain_bytes,
         sizes=list(plan.zero_errors),
     )

@@ -61,10 +61,11 @@ def head(plan: Plan, *, cells: bool = True) -> str:
     title = f" for {plan.title!r}" if plan.title else ""
     deviation = sqrt(plan.law.floats.variance)
     split = f", {_exact(plan.total_budget)} of it for a noisy total" if plan.total_budget else ""
-    sensitivity = f", sensitivity {plan.sensitivity:,}" if plan.sensitivity > 1 else ""
+    most = plan.sensitivity.l1
+    sensitivity = f", sensitivity {int(most):,}" if most > 1 else ""
     assumed = plan.profile
-    many, epsilon = number(plan.cells_total), _exact(plan.epsilon)
-    declared = f"Plan{title}: {many} cells, epsilon {epsilon}{split}, size {plan.size:,}."
+    many, spent = number(plan.cells_total), plan.cost.said.replace(" = ", " ")
+    declared = f"Plan{title}: {many} cells, {spent}{split}, size {plan.size:,}."
     noise = f"Noise in every cell: standard deviation {number(deviation)}{sensitivity}."
     assumption = f"Assumed, never from the private table: {assumed.words} ({number(assumed.occupied)} cells "
     assumption += f"with {number(assumed.people)} in all). It counts as declared public by the owner."

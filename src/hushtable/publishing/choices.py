@@ -12,10 +12,11 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from hushtable.domain.domain import Domain
+from hushtable.domain.measure import Sensitivities
 from hushtable.errors import BadChoice
 from hushtable.laws.geometric import Geometric
 from hushtable.laws.law import NoiseLaw
-from hushtable.laws.rationals import Rational, as_positive
+from hushtable.laws.rationals import Rational
 from hushtable.methods.settings import METHODS, Method, Priority
 from hushtable.methods.tuning import AUTO_CUTOFF, auto_cutoff, marginal_method
 from hushtable.planning.plan import PLAN_RULE, Plan
@@ -116,8 +117,8 @@ def choice_over(
     domain: Domain,
     *,
     summary: str | None,
-    epsilon: Fraction,
-    sensitivity: int,
+    budget: Fraction,
+    one: Sensitivities,
     size: int | None = None,
     cutoff: Rational | None = None,
     threshold: Rational | None = None,
@@ -128,7 +129,7 @@ def choice_over(
 ) -> Choice:
     """Return a summary over a domain, by its name or the structure's usual one: of each marginal of a cube.
 
-    `epsilon` is for all that is published but a total, and `sensitivity` that of a table of cells. A marginal
+    `budget` is for all that is published but a total, `one` what one unit changes in the cells. A marginal
     that a size alone has room for, or of no more cells than `whole`, is published whole; a plan judges that,
     and has a size where none is given.
     """
@@ -147,20 +148,20 @@ def choice_over(
             structure=structure,
         )
 
-    total, per_cell = structure.sizes(domain)
-    most = Fraction(sensitivity * per_cell)
     if not structure.several:
-        return chosen(total, law.calibrated(epsilon=epsilon, l1=most))
+        sizes = structure.sizes(domain)
+        return chosen(sizes.nodes_total, law.calibrated(budget=budget, change=sizes.change(law, one)))
     if summary == AUTO and plan is None:
         raise BadChoice("a summary of `auto` needs an assumption about the table", _ASSUME)
     nodes, parts = structure.over(domain), []
+    change = nodes.change(law, one)
     alone = summary in (None, AUTO) and cutoff is None and threshold is None
     if size is None and plan is not None and alone:
         size = plan.size
     if size is not None:
         size = Priority(size=size).size  # checked before it is used
     for each in nodes.marginals:
-        cells, own = each.domain.cells_total, law.calibrated(epsilon=epsilon * each.share, l1=most)
+        cells, own = each.domain.cells_total, law.calibrated(budget=budget * each.share, change=change)
         if alone and size is not None:
             method, rule = marginal_method(size, cells=cells, law=own, two_sided=not one_sided, whole=whole)
             parts.append(Choice(method, rule, plan))
@@ -241,13 +242,9 @@ def usual_structure(
     ask: object,
     size: int | None,
     distributed: bool,
-    epsilon: Rational,
-    sensitivity: int,
-    law: type[NoiseLaw] = Geometric,
+    budget: Budget,
 ) -> Usual:
     """Return what is published for questions, or for those that people usually ask."""
-    exact = as_positive(epsilon, name="epsilon", hint="Typical values lie between 0.01 and 10.")
-    budget = Budget(exact, sensitivity, law)
     found = None
     if ask is not None:
         if size is None:

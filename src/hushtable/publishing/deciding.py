@@ -15,12 +15,14 @@ from hushtable.domain.domain import Domain, as_domain
 from hushtable.domain.units import unit_name
 from hushtable.engines.registry import engine_of
 from hushtable.errors import BadChoice
-from hushtable.laws.law import law_to_draw
-from hushtable.laws.registry import law_named
+from hushtable.laws.costs import Cost
+from hushtable.laws.law import NoiseLaw, law_to_draw
 from hushtable.ledger.ledger import Ledger
 from hushtable.planning.judges import check_covered, judged, planned_size
+from hushtable.planning.laws import law_for
 from hushtable.planning.plan import Plan
 from hushtable.planning.plan import plan as planned
+from hushtable.planning.sharing import Budget
 from hushtable.publishing.choices import (
     AUTO,
     Choice,
@@ -47,13 +49,10 @@ class Decision:
     domain: Domain  # at the levels that are published
     structure: Structure
     chosen: Choice
-    total_budget: Fraction  # the part of epsilon that buys a noisy total
+    law: type[NoiseLaw]
+    cost: Cost  # of the release to one of its units
+    total_budget: Fraction  # the part of it that buys a noisy total
     distributed: bool  # whether slices stay on workers
-
-    @property
-    def epsilon(self) -> Fraction:
-        """All that the release costs one of its units."""
-        return Fraction(self.recipe.epsilon)
 
     @property
     def output(self) -> str:
@@ -81,7 +80,9 @@ class Decision:
         """Return how it is paid for; nothing is charged yet."""
         ledger: Any = self.recipe.ledger
         account = Ledger.open(ledger) if ledger else None
-        return Payment(account, epsilon=self.epsilon, output=self.output, known=ledger is False)
+        return Payment(
+            account, epsilon=self.cost.epsilon or Fraction(0), output=self.output, known=ledger is False
+        )
 
 
 def decided(recipe: Recipe) -> Decision:
@@ -93,8 +94,11 @@ def decided(recipe: Recipe) -> Decision:
     wanted: Any = recipe.summary
     check_ask(recipe.ask, structure=recipe.structure, summary=wanted, plan=recipe.plan)
     distributed = recipe.engine == "spark" or engine_of(recipe.data).distributed
-    law, most, epsilon = law_named(recipe.law), recipe.measure.sensitivity, Fraction(recipe.epsilon)
-    law_to_draw(law, epsilon=epsilon, l1=Fraction(most))  # a rate beyond all bounds is told first
+    one = recipe.measure.sensitivities
+    law = law_for(recipe.cost, recipe.law, measure=recipe.measure)
+    cost = law.price(recipe.cost)
+    budget = law.budget(cost)
+    law_to_draw(law, budget=budget, change=law.change(one))  # noise beyond all bounds is told first
     total_share: Any = recipe.total_share
     entire = None
     auto = recipe.structure == AUTO
@@ -105,16 +109,14 @@ def decided(recipe: Recipe) -> Decision:
             ask=recipe.ask,
             size=recipe.size,
             distributed=distributed,
-            epsilon=epsilon,
-            sensitivity=most,
-            law=law,
+            budget=Budget(budget, law.change(one.added_up()), law),
         )
         noised, entire = usual.structure, usual.whole
         total_share = usual.total_share if total_share is None else total_share
     elif recipe.structure is not None and not auto:
         noised = recipe.structure  # type: ignore[assignment]
-    for_total = epsilon_of_total(epsilon, total_share, noised)
-    plan = _plan(recipe, finest, noised, total_share=for_total / epsilon)
+    for_total = budget_of_total(budget, total_share, noised)
+    plan = _plan(recipe, finest, noised, law, total_share=for_total / budget)
     if auto:
         noised = planned_structure(plan, None if wanted is None else wanted.name)
         if not noised.takes_total:
@@ -127,8 +129,8 @@ def decided(recipe: Recipe) -> Decision:
         noised,
         domain,
         summary=wanted.name,
-        epsilon=epsilon - for_total,
-        sensitivity=most,
+        budget=budget - for_total,
+        one=one,
         size=_size(recipe, noised, plan, wanted),
         cutoff=wanted.cutoff,
         threshold=wanted.threshold,
@@ -144,12 +146,16 @@ def decided(recipe: Recipe) -> Decision:
         domain=domain,
         structure=noised,
         chosen=chosen,
+        law=law,
+        cost=cost,
         total_budget=for_total,
         distributed=distributed,
     )
 
 
-def _plan(recipe: Recipe, finest: Domain, noised: Structure, *, total_share: Fraction) -> Plan | None:
+def _plan(
+    recipe: Recipe, finest: Domain, noised: Structure, law: type[NoiseLaw], *, total_share: Fraction
+) -> Plan | None:
     """Return the plan, made from its assumptions where it is not there yet."""
     given: Any = recipe.plan
     if given is None or isinstance(given, Plan):
@@ -165,13 +171,15 @@ def _plan(recipe: Recipe, finest: Domain, noised: Structure, *, total_share: Fra
         finest,
         level=recipe.level,
         epsilon=recipe.epsilon,
+        rho=recipe.rho,
+        delta=recipe.delta,
         size=rows,
         unit=measure.unit,
         count_column=measure.count_column,
         sum_column=measure.sum_column,
         clamp=measure.clamp,
         total_share=total_share,
-        law=recipe.law,
+        law=law.name,
         **given,
     )
     return made
@@ -202,11 +210,11 @@ def _size(recipe: Recipe, noised: Structure, plan: Plan | None, wanted: WantedSu
     return recipe.size if plan is None or sized or noised.rows_published is not None else None
 
 
-def epsilon_of_total(epsilon: Fraction, share: Fraction | None, structure: Structure) -> Fraction:
-    """Return the part of epsilon that buys the noisy total."""
+def budget_of_total(budget: Fraction, share: Fraction | None, structure: Structure) -> Fraction:
+    """Return the part of the budget that buys the noisy total."""
     if share is None:
-        return epsilon * (_TOTAL_SHARE if structure.takes_total else 0)
+        return budget * (_TOTAL_SHARE if structure.takes_total else 0)
     if share and not structure.takes_total:
         fact = "a tree has its total as its root, so no share of epsilon buys another"
         raise BadChoice(fact, "Leave `total_share` out.")
-    return epsilon * share
+    return budget * share

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,8 +62,8 @@ def summary_of(terms: Terms, rows: Rows) -> Summary:
     return Summary(
         shape=terms.space.shape,
         method=terms.method,
-        epsilon=terms.epsilon - terms.total_budget,
-        sensitivity=Fraction(terms.sensitivity),
+        epsilon=terms.rows_budget,
+        sensitivity=terms.change,
         codes=rows.codes,
         counts=rows.counts,
         weights=rows.weights,

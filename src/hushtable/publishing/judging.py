@@ -24,14 +24,15 @@ def check_on_spark(structure: Structure) -> None:
 
 def check_plan(plan: Plan, terms: Terms) -> None:
     """Raise unless the plan was made for this release."""
+    word = plan.cost.word
     pairs: dict[str, tuple[Fraction | int, Fraction | int]] = {
         "cells": (plan.cells_total, terms.domain.cells_total),
-        "epsilon": (plan.epsilon, terms.epsilon),
-        "epsilon for the noisy total": (plan.total_budget, terms.total_budget),
-        "sensitivity": (plan.sensitivity, terms.measure.sensitivity),
+        word: (plan.budget, terms.budget),
+        f"{word} for the noisy total": (plan.total_budget, terms.total_budget),
+        "sensitivity": (plan.sensitivity.l1, terms.measure.sensitivity),
     }
     if not terms.structure.takes_total:
-        del pairs["epsilon for the noisy total"]  # the plan's is of cells; a tree buys none
+        del pairs[f"{word} for the noisy total"]  # the plan's is of cells; a tree buys none
     for name, numbers in pairs.items():
         planned, asked = (Fraction(number) for number in numbers)
         if planned != asked:

@@ -14,7 +14,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from fractions import Fraction
 from importlib.metadata import version
 from inspect import signature
 from pathlib import Path
@@ -33,7 +32,7 @@ from hushtable.files.apart import Kept
 from hushtable.files.parts import ROWS_IN_A_FILE
 from hushtable.laws.law import NoiseLaw, law_to_draw
 from hushtable.laws.rationals import Rational
-from hushtable.laws.registry import DEFAULT_LAW, law_named
+from hushtable.laws.registry import law_named
 from hushtable.ledger.ledger import Ledger
 from hushtable.methods.settings import Method
 from hushtable.noise import BitSource, KeyStream, cell_noise
@@ -61,6 +60,8 @@ def publish(
     *,
     domain: Domain | Mapping[str, Any] | str | os.PathLike[str] | None = None,
     epsilon: Rational | None = None,
+    rho: Rational | None = None,
+    delta: Rational | None = None,
     output: str | os.PathLike[str] | None = None,
     level: Mapping[str, str] | None = None,
     size: int | None = None,
@@ -77,7 +78,7 @@ def publish(
     query: str | None = None,
     rows_are_units: bool = False,
     total_share: Rational | None = None,
-    law: str = DEFAULT_LAW,
+    law: str | None = None,
     ledger: Ledger | str | os.PathLike[str] | Literal[False] | None = None,
     memory: int | str | None = None,
     overwrite: bool = False,
@@ -130,9 +131,9 @@ def publish(
             fact = f"{', '.join(said)} came with a recipe, which says it all"
             raise BadChoice(fact, "Use `recipe.replace(...)`.")
         return publish_decided(decided(data)).release
-    for word in ("domain", "epsilon", "output"):
+    for word in ("domain", "output"):
         if words[word] is None:
-            raise BadChoice(f"`{word}` is missing", "A publication needs `domain`, `epsilon` and `output`.")
+            raise BadChoice(f"`{word}` is missing", "A publication needs `domain`, `output` and a cost.")
     return publish_decided(decided(Recipe(data=data, **words))).release
 
 
@@ -227,16 +228,17 @@ def checked_terms(decision: Decision) -> Terms:
         structure.check_method(each.method, measure)
     if not structure.key_words:  # whose columns are no attributes
         check_names(structure.over(domain), domain)
-    _, per_cell = structure.sizes(domain)
     terms = Terms(
         domain=domain,
         measure=measure,
         rows_are_units=recipe.rows_are_units,
         where=recipe.where,
         query=recipe.query,
-        epsilon=decision.epsilon,
+        epsilon=decision.cost.epsilon,
+        rho=decision.cost.rho,
+        delta=decision.cost.delta,
         total_budget=decision.total_budget,
-        sensitivity=measure.sensitivity * per_cell,
+        sensitivity=measure.sensitivity * structure.sizes(domain).per_cell,
         structure=structure,
         method=chosen.method,
         rule=chosen.rule,
@@ -247,7 +249,7 @@ def checked_terms(decision: Decision) -> Terms:
         plan=recorded(chosen.plan),
         keys=drawn_keys(structure, KeyStream()),
         parts=tuple(Part(method=each.method, rule=each.rule) for each in chosen.parts),
-        law_name=recipe.law,
+        law_name=decision.law.name,
         recipe=recipe.asked,
     )
     if chosen.plan is not None:
@@ -287,8 +289,8 @@ def drawn_summaries(
 ) -> list[Summary]:
     """Draw what the terms describe: a summary of all nodes, or one of each marginal."""
     bought = Bought(
-        terms.epsilon - terms.total_budget,
-        Fraction(terms.sensitivity),
+        terms.rows_budget,
+        terms.change,
         entropy,
         law_named(terms.law_name),
         threads,
@@ -301,10 +303,10 @@ def drawn_summaries(
 def check_settings(terms: Terms) -> None:
     """Raise where drawing would be refused, which the terms alone tell: after the charge it is too late."""
     method, kind = terms.method, law_named(terms.law_name)
-    rows, total = terms.epsilon - terms.total_budget, terms.total_budget
-    law_to_draw(kind, epsilon=rows * terms.nodes.share, l1=Fraction(terms.sensitivity))
-    if total:
-        law_to_draw(kind, epsilon=total, l1=Fraction(terms.measure.sensitivity))
+    law_to_draw(kind, budget=terms.rows_budget * terms.nodes.share, change=terms.change, delta=terms.delta)
+    if terms.total_budget:
+        met = kind.change(terms.measure.sensitivities.added_up())
+        law_to_draw(kind, budget=terms.total_budget, change=met)
     for name in ("cutoff", "threshold"):
         value = getattr(method, name)
         if value is not None and value > _LARGEST_SETTING:

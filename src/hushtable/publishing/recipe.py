@@ -26,10 +26,12 @@ from hushtable.answers.release import Release, open_release
 from hushtable.domain.domain import Domain, as_domain
 from hushtable.domain.measure import Measure, Unit
 from hushtable.errors import BadChoice, BadDomain, BadMethod, BadNumber, BadSettings, shown
-from hushtable.laws.rationals import Rational, as_count, as_fraction, as_positive
-from hushtable.laws.registry import DEFAULT_LAW, law_named
+from hushtable.laws.costs import Cost, wanted_cost
+from hushtable.laws.rationals import Rational, as_count, as_fraction
+from hushtable.laws.registry import law_named
 from hushtable.ledger.ledger import Ledger
 from hushtable.methods.settings import Method, check_method
+from hushtable.planning.laws import usual_law
 from hushtable.planning.plan import Plan
 from hushtable.planning.profile import Profile
 from hushtable.publishing.choices import AUTO, SUMMARIES
@@ -40,7 +42,6 @@ from hushtable.structures.structure import Structure
 ASSUMPTIONS = ("expect_cells", "expect_mean", "expect_sd", "profile", "like")  # words of a plan
 _PATHS_OF_PLAN = ("profile", "like")
 ASKED = ("ask", "size", "structure", "summary", "total_share")  # what a release tells in these words
-_EPSILON = "Typical values lie between 0.01 and 10."
 
 
 class WantedSummary(NamedTuple):
@@ -97,9 +98,11 @@ class Recipe:
     sum_column: str | None = None
     clamp: tuple[int, int] | None = None
     rows_are_units: bool = False
-    epsilon: Rational
+    epsilon: Rational | None = None
+    rho: Rational | None = None
+    delta: Rational | None = None
     total_share: Rational | None = None
-    law: str = DEFAULT_LAW
+    law: str | None = None
     ledger: Ledger | str | os.PathLike[str] | Literal[False] | None = None
     ask: Sequence[object] | str | None = None
     size: int | None = None
@@ -113,14 +116,17 @@ class Recipe:
 
     def __post_init__(self) -> None:
         summary, size = _summary(self.summary, self.size)
+        cost = wanted_cost(epsilon=self.epsilon, rho=self.rho, delta=self.delta)
         changed = {
             "data": _one_path(self.data),
             "domain": _domain(self.domain),
             "level": MappingProxyType(dict(self.level)) if isinstance(self.level, Mapping) else self.level,
             "unit": _unit(self.unit),
-            "epsilon": as_positive(self.epsilon, name="epsilon", hint=_EPSILON),
+            "epsilon": cost.epsilon,
+            "rho": cost.rho,
+            "delta": cost.delta or None,
             "total_share": _share(self.total_share),
-            "law": law_named(self.law).name,
+            "law": _law(self.law, cost),
             "ledger": _ledger(self.ledger),
             "ask": _questions(self.ask),
             "size": None if size is None else as_count(size, name="size"),
@@ -149,6 +155,11 @@ class Recipe:
         if self.master is not None and self.engine != "spark":
             raise BadChoice("`master` is Spark's, and another engine does the work", "Give `engine` spark.")
         object.__setattr__(self, "clamp", self.measure.clamp)
+
+    @property
+    def cost(self) -> Cost:
+        """What the owner is willing to spend on it."""
+        return Cost(epsilon=self.epsilon, rho=self.rho, delta=self.delta or 0)
 
     @cached_property
     def measure(self) -> Measure:
@@ -275,6 +286,8 @@ def _told(terms: Terms) -> dict[str, Any]:
         "query": terms.query,
         "rows_are_units": terms.rows_are_units,
         "epsilon": terms.epsilon,
+        "rho": terms.rho if terms.epsilon is None else None,
+        "delta": terms.delta or None,
         "law": terms.law_name,
     }
     if terms.plan is not None:
@@ -287,10 +300,18 @@ def _told(terms: Terms) -> dict[str, Any]:
     # Older releases tell what was decided, not what was asked for.
     parts = [part.method.size for part in terms.parts]
     several = {"size": max((size for size in parts if size is not None), default=None)}
-    share = {"total_share": terms.total_budget / terms.epsilon if terms.structure.takes_total else None}
+    share = {"total_share": terms.total_budget / terms.budget if terms.structure.takes_total else None}
     summary, size = _summary(terms.method, None)
     alone = {"summary": summary, "size": size}
     return said | share | {"structure": terms.structure} | (several if parts else alone)
+
+
+def _law(law: str | None, cost: Cost) -> str | None:
+    """Return the law of the noise that is asked for; None for the one that a cost buys if nobody asks."""
+    if law is None or law == AUTO:
+        return None
+    name = law_named(law).name
+    return None if name == usual_law(cost) else name
 
 
 def check_words(words: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -31,6 +31,7 @@ from typing import Literal
 from hushtable.domain.domain import as_domain
 from hushtable.errors import BadData, BadRecipe, BadRelease, BudgetExceeded, HushtableError
 from hushtable.files.apart import Kept
+from hushtable.laws.costs import Cost
 from hushtable.ledger.ledger import Entry, Ledger
 from hushtable.publishing.deciding import Decision, decided
 from hushtable.publishing.publish import checked_terms, kept_files
@@ -54,9 +55,9 @@ class RunItem:
     drawn: bool
 
     @property
-    def epsilon(self) -> Fraction:
+    def cost(self) -> Cost:
         """What drawing it costs one of its units."""
-        return Fraction(self.recipe.epsilon)
+        return self.recipe.cost
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +107,7 @@ def planned_run(file: RecipeFile, names: Sequence[str] = (), *, again: Sequence[
     _check_outputs(file, decisions, ledger)
     left, short = ledger.left, None
     try:
-        cost = ledger.can_pay_all([(each.epsilon, each.unit) for each in decisions])
+        cost = ledger.can_pay_all([(each.cost.epsilon or Fraction(0), each.unit) for each in decisions])
     except BudgetExceeded as error:
         cost, short = error.needed, error
     return RunPlan(ledger, tuple(items), cost, left, short)
@@ -177,22 +178,20 @@ def _is_written(output: str, recipe: Recipe) -> bool:
         return False
     domain = as_domain(recipe.domain)
     own = (
-        recipe.epsilon,
+        recipe.cost,
         recipe.measure,
         recipe.where,
         recipe.query,
         recipe.rows_are_units,
-        recipe.law,
         recipe.asked,
         (domain if recipe.level is None else domain.at(recipe.level)).digest,
     )
     return own == (
-        terms.epsilon,
+        terms.cost if terms.epsilon is None else Cost(epsilon=terms.epsilon, delta=terms.delta),
         terms.measure,
         terms.where,
         terms.query,
         terms.rows_are_units,
-        terms.law_name,
         terms.recipe,
         terms.domain.digest,
     )

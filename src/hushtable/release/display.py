@@ -68,7 +68,8 @@ def _facts(release: ReleaseFile) -> dict[str, str]:
     if terms.plan is not None:
         facts["settings"] = plan_in_words(terms)
     if terms.total is not None:
-        facts["total"] = f"{terms.total:,}, noisy, for epsilon = {plain(terms.total_budget)} of it"
+        word = "epsilon" if terms.rho is None else "rho"
+        facts["total"] = f"{terms.total:,}, noisy, for {word} = {plain(terms.total_budget)} of it"
     return facts | {"columns": _columns(schema_of(terms))}
 
 

@@ -67,8 +67,7 @@ def entries_of(terms: Terms, part: FilePart | None = None) -> dict[str, str]:
         "rows_are_units": terms.rows_are_units,
         "where": terms.where,
         "query": terms.query,
-        "epsilon": str(terms.epsilon),
-        "total_epsilon": str(terms.total_budget),
+        **_cost_entries(terms),
         "sensitivity": str(terms.sensitivity),
         "structure": terms.structure.name,
         **terms.structure.to_entries(),
@@ -144,10 +143,11 @@ def _terms(said: Said) -> Terms:
     if domain.digest != _get(document, "domain_digest", str):
         _refuse("its domain does not have the digest that it states")
     structure, law_name = _structure(document), _law_name(document)
+    unit = _unit_of(law_name)
     if document["format"] != _format_of(structure, said.part, law_name):
         _refuse(f"its format is {document['format']}, which does not fit its structure")
     total = _get(document, "total", str | None)
-    spent = as_fraction(_get(document, "total_epsilon", str), name="total_epsilon")
+    spent = _exact(document, f"total_{unit}")
     if total is None and spent:
         raise BadRelease(TOTAL_ALONE, "Give both or neither.")
     return Terms(
@@ -156,7 +156,9 @@ def _terms(said: Said) -> Terms:
         rows_are_units=_get(document, "rows_are_units", bool),
         where=_sql(document, "where"),
         query=_sql(document, "query"),
-        epsilon=as_fraction(_get(document, "epsilon", str), name="epsilon"),
+        epsilon=_exact(document, "epsilon") if unit == "epsilon" or "epsilon" in document else None,
+        rho=_exact(document, "rho") if unit == "rho" else None,
+        delta=_exact(document, "delta") if "delta" in document else Fraction(0),
         total_budget=spent,
         sensitivity=_whole(_get(document, "sensitivity", str), "sensitivity"),
         structure=structure,
@@ -172,6 +174,20 @@ def _terms(said: Said) -> Terms:
         law_name=law_name,
         recipe=_json(_object(document["recipe"], "its recipe")) if "recipe" in document else None,
     )
+
+
+def _unit_of(law_name: str) -> str:
+    """Return what the budget of a law is called."""
+    return "rho" if law_named(law_name).currency == "zcdp" else "epsilon"
+
+
+def _cost_entries(terms: Terms) -> dict[str, str]:
+    """Return what was spent, and the part of it that bought a total."""
+    return terms.cost.entries | {f"total_{_unit_of(terms.law_name)}": str(terms.total_budget)}
+
+
+def _exact(document: Mapping[str, Any], key: str) -> Fraction:
+    return as_fraction(_get(document, key, str), name=key)
 
 
 def _measure_table(measure: Measure) -> dict[str, Any]:
@@ -231,18 +247,19 @@ def _kind_entries(terms: Terms) -> dict[str, Any]:
     """Return what is beside the structure: the keys of a sketch, the parts of a cube."""
     if not terms.parts:
         return {"keys": list(terms.keys)} if terms.keys else {}
-    epsilon = (terms.epsilon - terms.total_budget) / terms.nodes.per_cell
+    unit = _unit_of(terms.law_name)
+    own = [terms.part(number) for number in range(len(terms.parts))]
     return {
         "parts": [
             {
                 "attributes": list(marginal.domain.names),
-                "epsilon": str(epsilon * marginal.share),
+                unit: str(its.rows_budget),
                 "summary": _summary_table(part.method),
                 "rule": part.rule,
                 "cutoff": part.cutoff,
                 "threshold": part.threshold,
             }
-            for marginal, part in zip(terms.nodes.marginals, terms.parts, strict=True)
+            for marginal, part, its in zip(terms.nodes.marginals, terms.parts, own, strict=True)
         ]
     }
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from hushtable.domain.domain import Domain
 from hushtable.domain.later import Later
 from hushtable.errors import MissingPackage, within_memory
+from hushtable.laws.costs import Cost
 from hushtable.methods.settings import Method
 from hushtable.release import display
 from hushtable.release.coding import codes_of
@@ -62,13 +63,18 @@ class ReleaseFile:
         return self.terms.guarantee
 
     @property
-    def epsilon(self) -> Fraction:
-        """All of the epsilon that this release cost."""
+    def epsilon(self) -> Fraction | None:
+        """All of the epsilon that this release cost; None where that is stated as a rho."""
         return self.terms.epsilon
 
     @property
+    def cost(self) -> Cost:
+        """What this release cost one of its units: epsilon, rho, or epsilon and delta."""
+        return self.terms.cost
+
+    @property
     def rate(self) -> Fraction:
-        """The rate of the noise in a cell or node: its epsilon divided by the sensitivity."""
+        """What the noise in a cell or node costs for a change of 1; of geometric noise, its rate."""
         return self.terms.rate
 
     @property

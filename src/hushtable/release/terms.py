@@ -18,6 +18,8 @@ from hushtable.domain.kinds import plain
 from hushtable.domain.limits import LARGEST_SETTING, LARGEST_TOTAL, LONGEST_SQL, LONGEST_TEXT
 from hushtable.domain.measure import Measure
 from hushtable.errors import BadChoice, BadNumber, BadRelease, printable, shown
+from hushtable.laws.conversions import rho_to_epsilon, rounded
+from hushtable.laws.costs import Cost
 from hushtable.laws.law import NoiseLaw
 from hushtable.laws.registry import DEFAULT_LAW, law_named
 from hushtable.methods.settings import METHODS, Method
@@ -52,6 +54,17 @@ _KINDS: dict[str, tuple[object, str]] = {
     "recipe": (str | None, "text or nothing"),
 }
 
+_PRIVACY = {
+    "pure": "pure differential privacy",
+    "zcdp": "zero-concentrated differential privacy",
+    "approximate": "approximate differential privacy",
+}
+_GROUPS = {
+    "pure": "k times that epsilon",
+    "zcdp": "k^2 times that rho",
+    "approximate": "k times that epsilon, and a delta that grows faster",
+}
+_EXAMPLE_DELTA = Fraction(1, 10**6)  # at which a rho is told as an epsilon
 TOTAL_ALONE = "its noisy total does not fit what was spent on it"
 _LONGEST = 8192  # bits of a number: what Python is willing to write and read as text
 
@@ -70,9 +83,9 @@ class Part:
 class Terms:
     """What a release says about itself. Public.
 
-    All that was spent is `epsilon`, `rho`, or `epsilon` and `delta`; Gaussian noise for an epsilon and a delta
-    has a `rho` too. `total_budget` is the part of `budget` that buys `total`, the noisy total (0: none is
-    bought; until it is drawn, the total is None). `rule` names an automatic choice of settings, and
+    All that was spent is `epsilon`, `rho`, or `epsilon` and `delta`; Gaussian noise for an epsilon and a
+    delta has a `rho` too. `total_budget` is the part of `budget` that buys `total`, the noisy total (0: none
+    is bought; until it is drawn, the total is None). `rule` names an automatic choice of settings, and
     `plan` is what a plan that chose or judged them assumed. `cutoff` and `threshold` are those that the
     published rows met, None where there is none. `keys` are those of a sketch's hashing. Of a data cube,
     `parts` say these things for each marginal, and `method`, `rule`, `cutoff` and `threshold` are those of
@@ -111,7 +124,7 @@ class Terms:
         if not is_structure(self.structure):
             raise BadRelease(f"its structure is {shown(self.structure)}", "It must be a structure.")
         self._check_lengths()
-        check_cost(law_named(self.law_name), epsilon=self.epsilon, rho=self.rho, delta=self.delta)
+        self._check_cost()
         if not self.domain.reviewed:
             raise BadRelease("its domain is a draft", "Review the domain file, then take `reviewed` out.")
         if not 0 <= self.total_budget < self.budget:
@@ -143,6 +156,18 @@ class Terms:
             except BadNumber as error:
                 raise BadRelease(f"its noise cannot be: {error}", "Ask who made it.") from None
         self._check_parts()
+
+    def _check_cost(self) -> None:
+        """Raise unless what was spent is what noise of this law is paid with."""
+        kind = law_named(self.law_name)
+        try:
+            cost = self.cost
+        except (BadChoice, BadNumber) as error:
+            raise BadRelease(f"its cost makes no sense: {error}", "Ask who made it.") from None
+        paid = {"pure": cost.currency == "pure", "zcdp": cost.rho is not None}
+        if not paid.get(kind.currency, cost.currency == "approximate" and cost.rho is None):
+            fact = f"it spends {cost.said}, with noise of the law {kind.name!r}"
+            raise BadRelease(fact, "That is not what such noise is paid with.")
 
     def _check_lengths(self) -> None:
         """Raise where a number or a text is longer than anybody needs: whoever opens the file meets it."""
@@ -221,11 +246,14 @@ class Terms:
         return self.nodes.space
 
     @property
+    def cost(self) -> Cost:
+        """What the release cost one of its units."""
+        return Cost(epsilon=self.epsilon, rho=self.rho, delta=self.delta)
+
+    @property
     def budget(self) -> Fraction:
         """What was spent, in the currency of the law, in which the parts of a release add up."""
-        found = self.rho if law_named(self.law_name).currency == "zcdp" else self.epsilon
-        assert found is not None
-        return found
+        return law_named(self.law_name).budget(self.cost)
 
     @property
     def rows_budget(self) -> Fraction:
@@ -263,14 +291,32 @@ class Terms:
         return kind.calibrated(budget=self.total_budget, change=change)
 
     @property
+    def rate(self) -> Fraction:
+        """What the noise in a cell or node costs for a change of 1: of geometric noise, its rate."""
+        return self.law.loss(change=Fraction(1))
+
+    @property
+    def total_rate(self) -> Fraction | None:
+        """The same of the noisy total, if there is one."""
+        return None if self.total_law is None else self.total_law.loss(change=Fraction(1))
+
+    @property
     def guarantee(self) -> str:
         """One plain sentence: who is protected, against what, and how well; with what it leaves open."""
         who, change, several = self._protected()
+        cost = self.cost
         rest = "what one person adds to that table is not bounded by this release"
         if not self.rows_are_units:
-            rest = f"a person {several} is protected with k times that epsilon" if several else ""
-        text = f"{who} is protected with epsilon = {as_text(self.epsilon)} "
-        text += f"({self.law.privacy}, adding or removing {change}){'; ' * bool(rest)}{rest}."
+            rest = f"a person {several} is protected with {_GROUPS[cost.currency]}" if several else ""
+        spent = cost.said.removesuffix(" (zCDP)").replace(", delta", " and delta")
+        text = f"{who} is protected with {spent} "
+        text += f"({_PRIVACY[cost.currency]}, adding or removing {change}){'; ' * bool(rest)}{rest}."
+        if cost.currency == "approximate":
+            text += f" Whatever is seen is at most e^epsilon times as likely with {change} as without, "
+            text += "plus a chance of delta."
+        elif cost.rho is not None:
+            epsilon = as_text(rounded(rho_to_epsilon(cost.rho, delta=_EXAMPLE_DELTA), digits=3))
+            text += f" That is at least as good as epsilon = {epsilon} and delta = 1e-6."
         strict = [each.name for each in self.domain.attributes if "error" in (each.missing, each.outside)]
         if strict:
             text += " It does not cover that a release appeared at all: "

@@ -32,7 +32,7 @@ from hushtable.methods.settings import Everything, Method
 from hushtable.structures.hashing import siphash
 from hushtable.structures.intervals import check_codes
 from hushtable.structures.orders import listed
-from hushtable.structures.structure import HINT, ROWS, Codes, Column, Entry, NodeSpace, Structure
+from hushtable.structures.structure import HINT, ROWS, Codes, Column, Entry, NodeSpace, Sizes, Structure
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -117,9 +117,9 @@ class CountSketch(Structure):
         """Return the buckets over attributes of these sizes."""
         return SketchSpace(self, KeySpace(shape), tuple(keys))
 
-    def sizes(self, domain: Domain) -> tuple[int, int]:
+    def sizes(self, domain: Domain) -> Sizes:
         """Return how many buckets there are, and how many of them one row changes: before keys are drawn."""
-        return self.rows_published, self.depth
+        return Sizes(self.rows_published, self.depth, 0)
 
     @classmethod
     def made(cls, **settings: Any) -> Self:

@@ -67,6 +67,24 @@ class Column(NamedTuple):
         return self.holds in ("first", "last", "some")
 
 
+class Sizes(NamedTuple):
+    """How many nodes there are, and how many hold one cell, as in `NodeSpace`."""
+
+    nodes_total: int
+    per_cell: int
+    finest: int
+
+    def change(self, law: type[NoiseLaw], cells: Sensitivities) -> Fraction:
+        """Return what noise must be for, by what one unit changes in the cells, as the law measures it.
+
+        Nodes that hold one cell each form a table. With noise for this change and a share of the budget in
+        each table, all of them together cost the budget: a table costs its share times its own change, over
+        the sum of these. A unit's cells may meet in one node of every table but that of the cells.
+        """
+        met = law.change(cells.added_up())
+        return self.finest * law.change(cells) + (self.per_cell - self.finest) * met
+
+
 class Structure(Protocol):
     """Which sums of cells get noise: a frozen record, checked when it is made."""
 
@@ -114,10 +132,10 @@ class Structure(Protocol):
     def over_codes(self, shape: Sequence[int], *, keys: Sequence[str] = ()) -> NodeSpace:
         """Return its nodes over attributes of these sizes, which have no names."""
 
-    def sizes(self, domain: Domain) -> tuple[int, int]:
+    def sizes(self, domain: Domain) -> Sizes:
         """Return how many nodes there are over a domain, and how many of them one row changes."""
         nodes = self.over(domain)
-        return nodes.nodes_total, nodes.per_cell
+        return Sizes(nodes.nodes_total, nodes.per_cell, nodes.finest)
 
     def drawn_keys(self, words: NDArray[np.uint64], /) -> tuple[str, ...]:
         """Return its public keys from random words, `key_words` of them."""
@@ -224,14 +242,8 @@ class NodeSpace(Protocol):
         return 0
 
     def change(self, law: type[NoiseLaw], cells: Sensitivities) -> Fraction:
-        """Return what noise must be for, by what one unit changes in the cells, as the law measures it.
-
-        Nodes that hold one cell each form a table. With noise for this change and a share of the budget in
-        each table, all of them together cost the budget: a table costs its share times its own change, over
-        the sum of these. A unit's cells may meet in one node of every table but that of the cells.
-        """
-        met = law.change(cells.added_up())
-        return self.finest * law.change(cells) + (self.per_cell - self.finest) * met
+        """Return what noise must be for, as the law measures it: see `Sizes`."""
+        return Sizes(self.nodes_total, self.per_cell, self.finest).change(law, cells)
 
     def changed(self, cells: Sensitivities) -> Sensitivities:
         """Return what one unit changes in all nodes, by what it changes in the cells.

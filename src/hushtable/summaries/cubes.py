@@ -56,23 +56,24 @@ def draw_marginals(
     threads: int = 1,
     progress: Progress = unheard,
 ) -> list[Summary]:
-    """Draw a summary of each table. `sensitivity` is what one person changes in all, by their shares.
+    """Draw a summary of each table. `sensitivity` is what one person changes in each, on average by shares.
 
     Tables are added up from slices. That of all cells is drawn slice by slice, and never held whole.
     """
-    check_changes(counted.sensitivity, sensitivity, law, cube)
+    # Of all tables together: one of coarser cells may change by more, and that of the cells by less.
+    check_changes(counted.sensitivity, sensitivity * cube.per_cell, law, cube)
     numbers = [number for number in range(len(cube.marginals)) if not cube.is_finest(number)]
     tables = dict(
         zip(
             numbers,
-            marginals(counted.cells(), counted.space, cube, numbers, sensitivity=counted.sensitivity),
+            marginals(counted.cells(), counted.space, cube, numbers, sensitivity=None),
             strict=True,
         )
     )
     drawn: list[Summary] = []
     for number, (marginal, method) in enumerate(zip(cube.marginals, methods, strict=True)):
         noise: dict[str, Any] = {
-            "epsilon": epsilon * marginal.share,
+            "epsilon": epsilon * marginal.share / cube.per_cell,
             "sensitivity": sensitivity,
             "entropy": entropy,
             "law": law,

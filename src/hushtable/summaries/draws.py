@@ -197,8 +197,9 @@ class DrawMarginals:
         self, counted: CellCounts, nodes: Any, methods: Sequence[Method], bought: Bought
     ) -> list[Summary]:
         """Draw them all; together they cost what their parts add up to (basic composition)."""
+        alone = bought.noise | {"sensitivity": bought.sensitivity / nodes.per_cell}
         return draw_marginals(
-            counted, nodes, methods, threads=bought.threads, progress=bought.progress, **bought.noise
+            counted, nodes, methods, threads=bought.threads, progress=bought.progress, **alone
         )
 
 

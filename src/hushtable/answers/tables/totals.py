@@ -7,7 +7,6 @@ Cost: some evaluations of a law.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 
 from hushtable.laws.registry import law_named
