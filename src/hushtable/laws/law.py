@@ -48,6 +48,8 @@ class NoiseLaw(ABC):
     name: ClassVar[str]
     currency: ClassVar[Currency] = "pure"  # what it is paid with; `loss` counts epsilon, or rho of zCDP
 
+    noises_empty: ClassVar[bool] = True  # whether cells that nobody is in get noise, and may be published
+
     @classmethod
     def change(cls, one: Sensitivities) -> Fraction:
         """Return the measure of what one unit changes that the loss grows with in proportion: the sum, L1."""
@@ -88,6 +90,16 @@ class NoiseLaw(ABC):
     @abstractmethod
     def sentence(self) -> str:
         """What the noise is, for people: it begins without a capital, and goes on with its deviation."""
+
+    @property
+    def highest(self) -> int | None:
+        """The largest noise there is, if there is one."""
+        return None
+
+    @property
+    def least_cutoff(self) -> int | None:
+        """The cutoff that hides a unit's own cells, where it is not their noise alone that does."""
+        return None
 
     def checked(self) -> Self:
         """Return the law, or raise `BadNumber` where its noise cannot be drawn or would hide nothing."""

@@ -126,9 +126,10 @@ class NumericView:
     def tilted(self, tilt: float, *, cutoff: int, two_sided: bool) -> tuple[float, float, float]:
         """Return E[exp(tilt S)] - 1 for what reaches the cutoff, and the two derivatives of the mean."""
         chances, sizes = self._reaching(cutoff)
-        up = chances * np.exp(tilt * sizes)
-        down = chances * np.exp(-tilt * sizes) if two_sided else np.zeros_like(up)
-        change = chances * (np.expm1(tilt * sizes) + (np.expm1(-tilt * sizes) if two_sided else 0.0))
+        powers = np.minimum(tilt * sizes, 700 - np.log(np.maximum(sizes, 1.0)) * 2)  # so that all is finite
+        up = chances * np.exp(powers)
+        down = chances * np.exp(-powers) if two_sided else np.zeros_like(up)
+        change = chances * (np.expm1(powers) + (np.expm1(-powers) if two_sided else 0.0))
         return float(change.sum()), float((sizes * (up - down)).sum()), float((sizes**2 * (up + down)).sum())
 
     def _reaching(self, cutoff: int) -> tuple[Array, Array]:

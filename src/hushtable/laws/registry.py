@@ -11,11 +11,14 @@ from hushtable.errors import BadChoice, InternalError, shown
 from hushtable.laws.gaussian import Gaussian
 from hushtable.laws.geometric import Geometric
 from hushtable.laws.law import NoiseLaw
+from hushtable.laws.thresholds import GaussianStability, TruncatedGeometric
 
 DEFAULT_LAW = Geometric.name
 
 _Class = TypeVar("_Class", bound=type[NoiseLaw])
-_laws: dict[str, type[NoiseLaw]] = {law.name: law for law in (Geometric, Gaussian)}
+_laws: dict[str, type[NoiseLaw]] = {
+    law.name: law for law in (Geometric, Gaussian, TruncatedGeometric, GaussianStability)
+}
 
 
 def register_law(law: _Class) -> _Class:

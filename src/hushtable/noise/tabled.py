@@ -46,7 +46,7 @@ class TabledSampler:
 
     def __init__(self, law: NoiseLaw, pieces: tuple[Piece, ...] | None) -> None:
         self._law, self._signed = law, pieces is None
-        self._pieces = _WHOLE if pieces is None else pieces
+        self._pieces = _up_to(law.highest, _WHOLE if pieces is None else pieces)
         self._views: dict[int, ExactView] = {}  # by precision
         certified = self._certified()
         assert certified.lowest is not None
@@ -163,6 +163,14 @@ class TabledSampler:
                 return ratio if share is None else times(ratio, share)
 
         return real
+
+
+def _up_to(highest: int | None, pieces: tuple[Piece, ...]) -> tuple[Piece, ...]:
+    """Return pieces that end where a law does."""
+    if highest is None:
+        return pieces
+    ended = [piece._replace(high=min(piece.high or highest + 1, highest + 1)) for piece in pieces]
+    return tuple(piece for piece in ended if piece.low <= highest)
 
 
 def _slot_ends(pieces: Sequence[Piece], last: int, width: int) -> Iterator[int]:

@@ -1,14 +1,32 @@
 """Which law of noise a cost buys, where the owner names none.
 
-Promise: the choice follows from what is declared, never from rows. No delta is spent that was not asked for.
+Promise: the choice follows from what is declared, never from rows. No delta is spent that was not asked for:
+a law is among those to choose from only if its guarantee was paid for.
 """
 
 from __future__ import annotations
 
+from fractions import Fraction
+from typing import NamedTuple
+
 from hushtable.domain.measure import Measure
+from hushtable.errors import BadChoice
 from hushtable.laws.costs import Cost
+from hushtable.laws.curves import gaussian_rho
 from hushtable.laws.law import NoiseLaw
 from hushtable.laws.registry import law_named
+from hushtable.methods.tuning import auto_cutoff
+
+AUTO = "auto"
+CHOICES = ("geometric", "truncated-geometric", "gaussian", "gaussian-stability")  # the first of the best
+
+
+class Cutoff(NamedTuple):
+    """The least count that a law lets a table of cells show."""
+
+    law: str
+    cutoff: int
+    deviation: float
 
 
 def usual_law(cost: Cost) -> str | None:
@@ -16,7 +34,62 @@ def usual_law(cost: Cost) -> str | None:
     return {"pure": "geometric", "zcdp": "gaussian"}.get(cost.currency)
 
 
-def law_for(cost: Cost, name: str | None, *, measure: Measure) -> type[NoiseLaw]:
-    """Return the law that is named, or the one that is best for what is declared."""
-    wanted = name if name not in (None, "auto") else usual_law(cost)
-    return law_named(wanted or "gaussian")
+def law_for(
+    cost: Cost, name: str | None, *, measure: Measure, cells: int | None = None, size: int | None = None
+) -> type[NoiseLaw]:
+    """Return the law that is named, or the one that is best for what is declared.
+
+    With `cells` and `size`, of a table of so many cells alone: the law with the lowest cutoff. Else, of
+    tables that are published whole, that with the least noise.
+    """
+    wanted = usual_law(cost) if name in (None, AUTO) else name
+    if wanted is not None:
+        return law_named(wanted)
+    if cells is not None and size is not None:
+        found = cutoffs(cost, measure=measure, cells=cells, size=size)
+        return law_named(min(found, key=lambda each: (each.cutoff, CHOICES.index(each.law))).law)
+    met = measure.sensitivities.added_up()
+    kinds = [law_named(each) for each in ("geometric", "gaussian")]
+    noise = {
+        kind.name: kind.calibrated(
+            budget=kind.budget(kind.price(cost)), change=kind.change(met)
+        ).floats.variance
+        for kind in kinds
+    }
+    return min(kinds, key=lambda kind: noise[kind.name])
+
+
+def cutoffs(cost: Cost, *, measure: Measure, cells: int, size: int) -> list[Cutoff]:
+    """Return the cutoff of every law that an epsilon and a delta buy, for a table of cells alone.
+
+    That of geometric and of Gaussian noise lets through about a tenth of `size` rows that are noise alone;
+    the other laws let none through.
+    """
+    found = []
+    for name in CHOICES:
+        kind = law_named(name)
+        try:
+            law = law_of_cells(kind, cost, measure=measure)
+        except BadChoice:
+            continue
+        least = law.least_cutoff or auto_cutoff(size, cells=cells, law=law, two_sided=True)
+        found.append(Cutoff(name, least, law.floats.variance**0.5))
+    return found
+
+
+def law_of_cells(kind: type[NoiseLaw], cost: Cost, *, measure: Measure) -> NoiseLaw:
+    """Return the noise in a table of cells alone, for all of a cost."""
+    price, one = of_cells(kind, kind.price(cost), measure=measure), measure.sensitivities
+    return kind.calibrated(budget=kind.budget(price), change=kind.change(one), delta=price.delta)
+
+
+def of_cells(kind: type[NoiseLaw], price: Cost, *, measure: Measure) -> Cost:
+    """Return the price of a table of cells alone: by the exact curve, where a unit changes cells by 1 each.
+
+    That of Gaussian noise has a larger rho then, for the same epsilon and delta.
+    """
+    one = measure.sensitivities
+    if kind.currency != "zcdp" or not price.delta or one.per_cell != 1 or price.epsilon is None:
+        return price
+    rho = gaussian_rho(price.epsilon, delta=price.delta, cells=int(one.l1))
+    return Cost(epsilon=price.epsilon, delta=price.delta, rho=max(rho, price.rho or Fraction(0)))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from hushtable.domain.domain import Domain
 from hushtable.domain.measure import Sensitivities
@@ -28,6 +28,7 @@ from hushtable.structures.structure import NodeSpace, Structure
 from hushtable.structures.table_space import largest_of
 
 AUTO = "auto"
+THRESHOLD = "threshold-1"  # the rule by which a cutoff follows from epsilon and delta
 _CELLS = Cells()
 _SETTINGS = ("cutoff", "threshold", "size")
 # What each summary takes beside `one_sided`.
@@ -168,6 +169,26 @@ def choice_over(
         else:
             parts.append(chosen(cells, own))
     return joined_choices(nodes, parts)
+
+
+def threshold_choice(law: NoiseLaw, *, size: int | None, wanted: Any = None) -> Choice:
+    """Return the filter of a law that noises occupied cells alone, from its least cutoff on.
+
+    With a size, a sample of what passes, by priority. A filter may have a higher cutoff, if that is given.
+    """
+    least = law.least_cutoff
+    assert least is not None
+    name = getattr(wanted, "name", None) or ("filter" if size is None else "filter-priority")
+    given = getattr(wanted, "cutoff", None)
+    if name not in ("filter", "filter-priority") or (name == "filter") != (size is None):
+        fact = f"noise of the law {law.name!r} takes a filter, or a size and filter-priority"
+        raise BadChoice(fact, "Leave `summary` out.")
+    if given not in (None, AUTO) and given < least:
+        fact = f"a cutoff of {given} is below {least:,}, which epsilon and delta ask for"
+        raise BadChoice(fact, "Leave it out, or take a higher one.")
+    cutoff = least if given in (None, AUTO) else given
+    rule = THRESHOLD if cutoff == least else None
+    return Choice(_method(name, size, cutoff, None, two_sided=False), rule)
 
 
 def joined_choices(nodes: NodeSpace, parts: Sequence[Choice]) -> Choice:

@@ -19,7 +19,7 @@ from hushtable.laws.costs import Cost
 from hushtable.laws.law import NoiseLaw, law_to_draw
 from hushtable.ledger.ledger import Ledger
 from hushtable.planning.judges import check_covered, judged, planned_size
-from hushtable.planning.laws import law_for
+from hushtable.planning.laws import law_for, law_of_cells, of_cells
 from hushtable.planning.plan import Plan
 from hushtable.planning.plan import plan as planned
 from hushtable.planning.sharing import Budget
@@ -30,6 +30,7 @@ from hushtable.publishing.choices import (
     choice_over,
     planned_structure,
     takes_size,
+    threshold_choice,
     usual_structure,
 )
 from hushtable.publishing.judging import check_on_spark
@@ -95,10 +96,13 @@ def decided(recipe: Recipe) -> Decision:
     check_ask(recipe.ask, structure=recipe.structure, summary=wanted, plan=recipe.plan)
     distributed = recipe.engine == "spark" or engine_of(recipe.data).distributed
     one = recipe.measure.sensitivities
-    law = law_for(recipe.cost, recipe.law, measure=recipe.measure)
+    law = _law(recipe, domain)
     cost = law.price(recipe.cost)
     budget = law.budget(cost)
-    law_to_draw(law, budget=budget, change=law.change(one))  # noise beyond all bounds is told first
+    # Noise beyond all bounds is told first.
+    law_to_draw(law, budget=budget, change=law.change(one), delta=cost.delta)
+    if not law.noises_empty:
+        return _of_occupied(recipe, domain, law, cost, distributed=distributed)
     total_share: Any = recipe.total_share
     entire = None
     auto = recipe.structure == AUTO
@@ -123,6 +127,9 @@ def decided(recipe: Recipe) -> Decision:
             for_total = Fraction(0)  # which goes with cells
     if plan is not None:
         check_covered(noised)
+    if noised == Cells() and not for_total:
+        cost = of_cells(law, cost, measure=recipe.measure)
+        budget = law.budget(cost)
     wanted = _named(wanted, noised, plan)
     _check_size(recipe, noised, plan, wanted)
     chosen = choice_over(
@@ -149,6 +156,39 @@ def decided(recipe: Recipe) -> Decision:
         law=law,
         cost=cost,
         total_budget=for_total,
+        distributed=distributed,
+    )
+
+
+def _law(recipe: Recipe, domain: Domain) -> type[NoiseLaw]:
+    """Return the law of the noise: for a table of cells alone, or for several tables."""
+    alone = recipe.structure == Cells() or recipe.summary is not None
+    cells = domain.cells_total if alone and recipe.structure in (None, Cells()) else None
+    return law_for(recipe.cost, recipe.law, measure=recipe.measure, cells=cells, size=recipe.size)
+
+
+def _of_occupied(
+    recipe: Recipe, domain: Domain, law: type[NoiseLaw], cost: Cost, *, distributed: bool
+) -> Decision:
+    """Return the decision for noise in occupied cells alone: a filter of cells, and nothing beside it."""
+    for word in ("ask", "plan", "total_share"):
+        if getattr(recipe, word):
+            fact = f"noise of the law {law.name!r} is for a table of cells alone, and `{word}` asks for more"
+            raise BadChoice(fact, f"Leave `{word}` out, or take another law.")
+    if recipe.structure not in (None, Cells()):
+        fact = f"noise of the law {law.name!r} is for a table of cells alone"
+        raise BadChoice(fact, "Leave `structure` out, or take another law.")
+    if recipe.measure.sum_column is not None:
+        raise BadChoice(f"noise of the law {law.name!r} is for counts", "Leave `sum_column` out.")
+    noise = law_of_cells(law, cost, measure=recipe.measure)
+    return Decision(
+        recipe=recipe,
+        domain=domain,
+        structure=Cells(),
+        chosen=threshold_choice(noise, size=recipe.size, wanted=recipe.summary),
+        law=law,
+        cost=cost,
+        total_budget=Fraction(0),
         distributed=distributed,
     )
 

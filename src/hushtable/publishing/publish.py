@@ -295,6 +295,7 @@ def drawn_summaries(
         law_named(terms.law_name),
         threads,
         progress=progress,
+        delta=terms.delta,
     )
     methods = [part.method for part in terms.parts] or [terms.method]
     return draw_of(terms.structure)(counted, terms.nodes, methods, bought)

@@ -146,6 +146,7 @@ class Terms:
         if self.sensitivity != most:
             fact = f"its sensitivity is {shown(self.sensitivity)}"
             raise BadRelease(fact, f"One unit changes what is published by up to {most}.")
+        self._check_threshold()
         for name in ("cutoff", "threshold"):
             value = getattr(self, name)
             if value is not None and not (isfinite(value) and value >= 0):
@@ -168,6 +169,20 @@ class Terms:
         if not paid.get(kind.currency, cost.currency == "approximate" and cost.rho is None):
             fact = f"it spends {cost.said}, with noise of the law {kind.name!r}"
             raise BadRelease(fact, "That is not what such noise is paid with.")
+
+    def _check_threshold(self) -> None:
+        """Raise where noise in occupied cells alone comes with anything but a filter of cells."""
+        if law_named(self.law_name).noises_empty:
+            return
+        try:
+            least = self.law.least_cutoff or 0
+        except BadChoice as error:
+            raise BadRelease(f"its law does not fit: {error.fact}", error.hint) from None
+        rule = self.method.rule if self.method.filters else None
+        fits = rule is not None and rule.cutoff is not None and rule.cutoff >= least and not rule.two_sided
+        if not fits or self.structure != Cells() or self.total_budget or self.measure.sum_column is not None:
+            fact = f"noise of the law {self.law_name!r} comes without a filter of cells from {least:,} on"
+            raise BadRelease(fact, "Ask who made it.")
 
     def _check_lengths(self) -> None:
         """Raise where a number or a text is longer than anybody needs: whoever opens the file meets it."""

@@ -74,6 +74,7 @@ class Bought(NamedTuple):
     threads: int = 1
     first_guess: Acceptance | None = None
     progress: Progress = unheard
+    delta: Fraction = Fraction(0)
 
     @property
     def noise(self) -> dict[str, Any]:
@@ -129,8 +130,8 @@ class DrawCells(_Flat):
     ) -> list[Summary]:
         """Draw a summary of the cells."""
         (method,) = methods
-        guess = bought.first_guess
-        return [summarize_slices(counted.slices, counted.space, method, first_guess=guess, **bought.noise)]
+        own: dict[str, Any] = {"first_guess": bought.first_guess, "delta": bought.delta}
+        return [summarize_slices(counted.slices, counted.space, method, **own, **bought.noise)]
 
 
 class DrawAxes(_Flat):

@@ -21,7 +21,7 @@ import numpy as np
 
 from hushtable.domain.keys import KeySpace, ascending, no_keys, sorting_order
 from hushtable.domain.measure import Sensitivities
-from hushtable.errors import InternalError, TooManyCells, TooManyRows
+from hushtable.errors import BadChoice, InternalError, TooManyCells, TooManyRows
 from hushtable.laws.acceptance import Acceptance, Band, widens
 from hushtable.laws.balls import nearest_float
 from hushtable.laws.geometric import Geometric
@@ -95,10 +95,11 @@ def summarize_slices(
     sensitivity: Fraction,
     entropy: BitSource,
     law: type[NoiseLaw] = Geometric,
+    delta: Fraction = Fraction(0),
     first_guess: Acceptance | None = None,
 ) -> Summary:
     """Draw a summary of a table that comes in slices, wherever they are."""
-    noise = law_to_draw(law, budget=epsilon, change=sensitivity)
+    noise = law_to_draw(law, budget=epsilon, change=sensitivity, delta=delta)
     check_method(method, cells_total=space.cells_total, law=noise)
     found, cutoff, threshold = method.chosen_by(
         _Draw(slices, noise, entropy, cells_total=space.cells_total, first_guess=first_guess)
@@ -124,11 +125,25 @@ def check_method(method: Method, *, cells_total: int, law: NoiseLaw) -> None:
 
     Not for consistent trees, which keep few empty nodes whatever the cutoff (`rooted`).
     """
+    if not law.noises_empty:
+        check_threshold(method, law)
+        return
     method.chosen_by(_Checked(cells_total, law))
+
+
+def check_threshold(method: Method, law: NoiseLaw) -> None:
+    """Raise unless a method publishes nothing below the threshold of a law for occupied cells alone."""
+    least, rule = law.least_cutoff or 0, method.rule if method.filters else None
+    sampled = method.expected_rows is not None
+    if rule is None or sampled or rule.two_sided or rule.cutoff is None or rule.cutoff < least:
+        fact = f"noise of the law {law.name!r} takes a one-sided filter with a cutoff of {least:,} or more"
+        raise BadChoice(fact, "Leave `summary` out: the cutoff follows from epsilon and delta.")
 
 
 def expected_empty(method: Method, *, cells: int, law: NoiseLaw) -> float:
     """Return about how many empty cells a method draws: by public numbers."""
+    if not law.noises_empty:
+        return 0.0
     return method.chosen_by(_Expected(cells, law))
 
 
@@ -197,6 +212,12 @@ class _Draw(NamedTuple):
     cells_total: int
     first_guess: Acceptance | None
 
+    @property
+    def cells_empty(self) -> Sequence[int]:
+        """How many empty cells of each slice get noise: none, of a law for occupied cells alone."""
+        found = self.slices.cells_empty
+        return found if self.law.noises_empty else [0] * len(found)
+
     def everything(self, *, nonnegative: bool) -> _Found:
         """Return all cells, each with noise."""
         task = partial(draw_everything, law=self.law)
@@ -208,7 +229,7 @@ class _Draw(NamedTuple):
         sampled = rule.threshold is not None or expected is not None
         if expected is not None:  # by the public number of cells, nothing else
             rule = threshold_for(expected, cells=self.cells_total, law=self.law, rule=rule)
-        counts = self._counts(self.slices.cells_empty, rule)
+        counts = self._counts(self.cells_empty, rule)
         found = finish(self._candidates([rule], [[count] for count in counts]))
         return _Found(found, rule.cutoff, float(rule.threshold or 0) if sampled else None)
 
@@ -240,7 +261,7 @@ class _Draw(NamedTuple):
         here, each band for the cells that no band before it accepted, so nothing is ever drawn twice. The
         first rule may know how many cells are empty: it changes the cost, not the law (PROOF.md, step 4).
         """
-        left = self.slices.cells_empty
+        left = self.cells_empty
         cells_empty = sum(left)
         expected = size + 1 + 6 * isqrt(size) + 10  # so that one band nearly always does
         widest = rule_for(cells_empty + 1, cells_empty)
