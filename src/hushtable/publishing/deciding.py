@@ -15,6 +15,7 @@ from hushtable.domain.domain import Domain, as_domain
 from hushtable.domain.units import unit_name
 from hushtable.engines.registry import engine_of
 from hushtable.errors import BadChoice
+from hushtable.laws.costs import Cost
 from hushtable.laws.law import law_to_draw
 from hushtable.laws.registry import law_named
 from hushtable.ledger.ledger import Ledger
@@ -56,6 +57,11 @@ class Decision:
         return Fraction(self.recipe.epsilon)
 
     @property
+    def cost(self) -> Cost:
+        """The same, in the currency in which it is known."""
+        return Cost(epsilon=self.epsilon)
+
+    @property
     def output(self) -> str:
         """Where the release is written."""
         if self.recipe.output is None:
@@ -81,7 +87,7 @@ class Decision:
         """Return how it is paid for; nothing is charged yet."""
         ledger: Any = self.recipe.ledger
         account = Ledger.open(ledger) if ledger else None
-        return Payment(account, epsilon=self.epsilon, output=self.output, known=ledger is False)
+        return Payment(account, cost=self.cost, output=self.output, known=ledger is False)
 
 
 def decided(recipe: Recipe) -> Decision:
