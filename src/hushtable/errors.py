@@ -317,14 +317,44 @@ class BudgetExceeded(HushtableError):
     `hushtable ledger show` lists what was spent.
     """
 
-    def __init__(self, *, needed: Fraction, left: Fraction, converted: str = "", releases: int = 1) -> None:
+    def __init__(
+        self,
+        *,
+        needed: Fraction,
+        left: Fraction,
+        converted: str = "",
+        releases: int = 1,
+        name: str = "epsilon",
+        lower: tuple[str, ...] = ("epsilon",),
+        written: Callable[[Fraction], str] = str,
+        earlier: int = 0,
+    ) -> None:
         self.needed, self.left, self.converted, self.releases = needed, left, converted, releases
+        self.name, self.lower, self.written, self.earlier = name, lower, written, earlier
         because = f" ({converted})" if converted else ""
         cost = "this release costs" if releases == 1 else f"these {releases:,} releases together cost"
+        after = ""
+        if earlier:
+            cost = f"of these {releases:,} releases, number {earlier + 1:,} costs"
+            after = " after those before it"
+        parts = " or ".join(f"`{part}`" for part in lower)
         super().__init__(
-            f"{cost} epsilon={needed}{because}, but only epsilon={left} is left.\n"
-            "Lower `epsilon` or stop here: what is spent on these people stays spent.\n"
+            f"{cost} {name}={written(needed)}{because}, but only {name}={written(left)} is left{after}.\n"
+            f"Lower {parts} or stop here: what is spent on these people stays spent.\n"
             "`hushtable ledger show` lists what was spent."
+        )
+
+    def after(self, earlier: int, *, of: int) -> BudgetExceeded:
+        """Return the error for one of several releases, each of which could be paid alone."""
+        return BudgetExceeded(
+            needed=self.needed,
+            left=self.left,
+            converted=self.converted,
+            releases=of,
+            name=self.name,
+            lower=self.lower,
+            written=self.written,
+            earlier=earlier,
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from fractions import Fraction
 from pathlib import Path
@@ -238,3 +239,52 @@ def test_whatever_the_title_the_ledger_takes_it(title: str) -> None:
     ledger.charge("0.1", what=in_one_line("\udcff" * 250, title, ht.FilterPriority(cutoff=5, size=10**9)))
 
     assert ledger.entries()[0].what.endswith("filter-priority of 1,000,000,000 rows")
+
+
+@pytest.mark.parametrize(
+    ("options", "budget", "currency"),
+    [
+        (["--rho", "0.1"], "rho = 0.1 (zCDP)", "rho (zCDP)"),
+        (["--epsilon", "1", "--delta", "1e-9"], "epsilon = 1, delta = 1e-9", "epsilon and delta"),
+    ],
+)
+def test_a_ledger_is_made_in_another_currency(options: list[str], budget: str, currency: str) -> None:
+    done = run("ledger", "create", "people.ledger", *options, "--about", "readers", "--unit", "row")
+
+    assert done.stdout == f"people.ledger: a budget of {budget} for each row of readers.\n"
+    ledger = ht.Ledger.open("people.ledger")
+    ledger.charge(ht.Cost(rho="0.003"), what="views.parquet")
+    shown = run(*SHOW).stdout
+    assert f"It protects each row. Currency: {currency}." in shown
+    assert "rho 0.003" in shown
+    document = json.loads(run(*SHOW, "--json").stdout)
+    assert (document["currency"], document["rho"]) == (
+        ledger.currency,
+        "0.1" if ledger.currency == "zcdp" else None,
+    )
+    assert document["affords"]["rho"] is not None
+    assert document["entries"][0]["guarantee"] == "rho=3/1000"
+
+
+@pytest.mark.parametrize(
+    "options", [[], ["--delta", "1e-9"], ["--rho", "1", "--epsilon", "1"], ["--rho", "1", "--delta", "1e-9"]]
+)
+def test_a_budget_is_given_in_one_currency(options: list[str]) -> None:
+    done = run("ledger", "create", "people.ledger", *options, "--about", "readers")
+
+    assert done.exit_code == 2
+    assert "give --epsilon, or --epsilon and --delta, or --rho" in done.stderr
+    assert not Path("people.ledger").exists()
+
+
+def test_a_pure_release_is_charged_to_a_ledger_in_rho_as_converted(folder: Path) -> None:
+    run("ledger", "create", "people.ledger", "--rho", "0.1", "--about", "readers", "--unit", "row")
+
+    assert run(*PUBLISH, "commute.parquet").exit_code == 0
+
+    (entry,) = ht.Ledger.open("people.ledger").entries()
+    assert entry.cost == "rho 0.00124973964843 (from epsilon = 0.05)"
+    done = run(*PUBLISH, "more.parquet", "--epsilon", "3")
+    assert done.exit_code == 4
+    assert "costs rho=2.71544476094 (epsilon = 3), but only rho=0.09" in done.stderr
+    assert "Lower --epsilon or stop here" in done.stderr

@@ -123,7 +123,7 @@ def test_the_log_tells_the_steps_and_nothing_of_rows(rows: Path) -> None:
 
     steps = [line.split(" ", 3)[3] for line in log.splitlines()]
     assert steps[0] == "hushtable publish"
-    assert steps[1].startswith("charged 1 to ")
+    assert steps[1].startswith("charged epsilon = 1 to ")
     assert steps[2].startswith("written out.parquet, ")
     assert steps[-1] in ("exit 4", "exit 6")
     assert CANARY not in log

@@ -11,14 +11,35 @@ import sqlite3
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from fractions import Fraction
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 from hushtable.errors import BadLedger, BudgetExceeded
+from hushtable.laws.conversions import largest_rho
+from hushtable.laws.costs import Cost
 from hushtable.ledger import storage
 from hushtable.ledger.ledger import Ledger
 
 Tell = Callable[[str], None]
+
+# Budgets in each currency, and a cost of which each pays exactly five, and one of which it pays many.
+BUDGETS: dict[str, dict[str, Any]] = {
+    "pure": {"epsilon": 1},
+    "zcdp": {"rho": "0.1"},
+    "approximate": {"epsilon": 1, "delta": "1e-6"},
+}
+FIFTHS = {
+    "pure": Cost(epsilon="1/5"),
+    "zcdp": Cost(rho="0.02"),
+    "approximate": Cost(rho=largest_rho(Fraction(1), delta=Fraction(1, 10**6)) / 5),
+}
+CRUMBS = {
+    "pure": Cost(epsilon="1/2000"),
+    "zcdp": Cost(epsilon="1/100"),
+    "approximate": Cost(epsilon="1/2", delta="1e-7", rho="1/100000"),
+}
 
 
 def create(path: Path, tell: Tell) -> None:
@@ -31,16 +52,18 @@ def create(path: Path, tell: Tell) -> None:
 
 def charge_a_fifth(path: Path, tell: Tell) -> None:
     try:
-        tell(f"charged {Ledger.open(path).charge('1/5', what='a fifth')}")
+        ledger = Ledger.open(path)
+        tell(f"charged {ledger.charge(FIFTHS[ledger.currency], what='a fifth')}")
     except BudgetExceeded:
         tell("refused")
 
 
 def charge_without_end(path: Path, tell: Tell) -> None:
     ledger = Ledger.open(path)
+    cost = CRUMBS[ledger.currency]
     while True:
         try:
-            number = ledger.charge("1/1000", what=f"by {os.getpid()}")
+            number = ledger.charge(cost, what=f"by {os.getpid()}")
         except BudgetExceeded:
             continue
         tell(f"charged {number}")

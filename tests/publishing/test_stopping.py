@@ -283,7 +283,7 @@ def heeded() -> Iterator[None]:
 
 @pytest.mark.usefixtures("heeded")
 def test_after_a_refusal_nothing_waits(folder: Path) -> None:
-    payment = Payment(Ledger.open("people.ledger"), epsilon=Fraction(2), output="out.parquet")
+    payment = Payment(Ledger.open("people.ledger"), cost=ht.Cost(epsilon=2), output="out.parquet")
 
     with pytest.raises(ht.BudgetExceeded):
         payment.charge(unit="row", what="too much", name="x")

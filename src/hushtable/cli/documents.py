@@ -6,6 +6,7 @@ Promise: keys keep their meaning; new ones may be added. Exact numbers are text,
 from __future__ import annotations
 
 import os
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -52,8 +53,17 @@ def domain_document(domain: Domain) -> dict[str, Any]:
 
 
 def ledger_document(account: Ledger) -> dict[str, Any]:
-    """Return what a ledger holds."""
+    """Return what a ledger holds.
+
+    `spent` and `left` are epsilon, or rho where `currency` is "zcdp"; `affords` is what the next release may
+    cost.
+    """
     from hushtable.release.terms import as_text
+
+    def text(value: Fraction | None) -> str | None:
+        return None if value is None else as_text(value)
+
+    budget, affords = account.budget, account.affords
 
     return {
         "file": os.fspath(account.path),
@@ -61,14 +71,26 @@ def ledger_document(account: Ledger) -> dict[str, Any]:
         "unit": account.unit,
         "currency": account.currency,
         "bounds": account.bounds,
-        "epsilon": as_text(account.epsilon),
+        "epsilon": text(budget.epsilon),
+        "delta": text(budget.delta or None),
+        "rho": text(budget.rho),
         "spent": as_text(account.spent),
+        "spent_delta": text(account.spent_delta if budget.delta else None),
         "left": as_text(account.left),
+        "affords": {
+            "epsilon": text(affords.epsilon),
+            "delta": text(affords.delta if budget.delta else None),
+            "rho": text(affords.rho),
+        },
         "entries": [
             {
                 "number": entry.number,
                 "when": entry.when,
-                "epsilon": as_text(entry.epsilon),
+                "epsilon": text(entry.epsilon),
+                "delta": text(entry.delta),
+                "rho": text(entry.rho),
+                "guarantee": entry.guarantee,
+                "converted": entry.converted,
                 "state": entry.state,
                 "what": entry.what,
                 "unit": entry.unit,

@@ -15,8 +15,14 @@ if TYPE_CHECKING:
 ledger = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
-    help="Keep account of the epsilon spent on a group of people.",
+    help="Keep account of the privacy spent on a group of people.",
 )
+
+_CURRENCIES = {
+    "pure": "pure epsilon",
+    "zcdp": "rho (zCDP)",
+    "approximate": "epsilon and delta",
+}
 
 Bounds = Annotated[
     list[str] | None,
@@ -31,8 +37,16 @@ Bounds = Annotated[
 @ledger.command(no_args_is_help=True)
 def create(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The ledger to make.")],
-    epsilon: Annotated[str, typer.Option(metavar="E", help="All that may ever be spent on these people.")],
     about: Annotated[str, typer.Option(metavar="TEXT", help="Who they are.")],
+    epsilon: Annotated[
+        str | None, typer.Option(metavar="E", help="All that may ever be spent on each of these people.")
+    ] = None,
+    delta: Annotated[
+        str | None, typer.Option(metavar="D", help="With --epsilon: also pay for releases that have a delta.")
+    ] = None,
+    rho: Annotated[
+        str | None, typer.Option(metavar="R", help="The budget in rho (zCDP), in the place of --epsilon.")
+    ] = None,
     unit: Annotated[
         str | None,
         typer.Option(
@@ -42,10 +56,15 @@ def create(
     bound: Bounds = None,
     json: Json = False,
 ) -> None:
-    """Make a ledger: a budget of epsilon for each of one group of people.
+    """Make a ledger: a budget of privacy for each of one group of people.
+
+    The budget has one currency, for ever. --epsilon pays for pure releases. --rho
+    pays for releases under zCDP (Gaussian noise), and for pure ones, converted.
+    --epsilon with --delta pays for all. Costs that are converted are rounded up.
 
     A ledger protects one unit. Releases for another are refused, or cost K times
-    their epsilon, where you declare that a unit has at most K of the other.
+    their epsilon (K squared times their rho), where you declare that a unit has at
+    most K of the other.
 
     \b
     Examples:
@@ -53,16 +72,28 @@ def create(
         --about "commuters 2024"
       hushtable ledger create patients.ledger --epsilon 3 \\
         --about "patients of 2024" --unit person_id --bound row=12
+      hushtable ledger create readers.ledger --rho 0.1 --about "readers"
+      hushtable ledger create riders.ledger --epsilon 1 --delta 1e-9 \\
+        --about "riders of 2024" --unit person_id
     """
     from hushtable.cli.words import printable
     from hushtable.ledger.ledger import Ledger
-    from hushtable.release.terms import as_text
 
-    made = Ledger.create(file, epsilon=epsilon, about=about, unit=unit, bounds=dict(map(_bound, bound or ())))
+    if (epsilon is None) == (rho is None) or (delta is not None and epsilon is None):
+        raise typer.BadParameter("give --epsilon, or --epsilon and --delta, or --rho.", param_hint="budget")
+    made = Ledger.create(
+        file,
+        epsilon=epsilon,
+        rho=rho,
+        delta=delta,
+        about=about,
+        unit=unit,
+        bounds=dict(map(_bound, bound or ())),
+    )
     if json:
         print_ledger(made)
         return
-    budget = f"{file}: a budget of epsilon = {as_text(made.epsilon)} for"
+    budget = f"{file}: a budget of {made.budget} for"
     if unit is None:
         typer.echo(f"{budget} {printable(made.about)}. The first release says who one of them is.")
     else:
@@ -78,9 +109,9 @@ def declare(
 ) -> None:
     """Declare how many of another unit one unit of a ledger has at most, for ever.
 
-    Releases that protect the other unit then cost K times their epsilon. The bound
-    must be true of your data: nobody checks it. If somebody has more, more was spent
-    on them than the ledger says.
+    Releases that protect the other unit then cost K times their epsilon, or K squared
+    times their rho. The bound must be true of your data: nobody checks it. If
+    somebody has more, more was spent on them than the ledger says.
 
     \b
     Example:
@@ -143,9 +174,8 @@ def show(
       hushtable ledger show commuters.ledger
     """
     from hushtable.cli.printing import console, table
-    from hushtable.cli.words import printable, share_in_words
+    from hushtable.cli.words import printable
     from hushtable.ledger.ledger import Ledger
-    from hushtable.release.terms import as_text
 
     account = Ledger.open(file)
     if json:
@@ -161,21 +191,21 @@ def show(
             whom += "hushtable ledger upgrade FILE --unit NAME"
     else:
         whom = f"It protects each {account.unit}."
-    out.print(f"{whom} Currency: {account.currency} epsilon.")
-    out.print(
-        f"epsilon {share_in_words(account.spent)} of {share_in_words(account.epsilon)} is spent, "
-        f"{share_in_words(account.left)} is left."
-    )
+    out.print(f"{whom} Currency: {_CURRENCIES[account.currency]}.")
+    out.print(account.balance)
     for line in _bounds_in_words(account):
         out.print(line)
     if not entries:
         return
-    rows = table("no.", "when (UTC)", "epsilon", "state", "what", "digest", numbers=("no.",))
+    pure = account.currency == "pure"
+    rows = table(
+        "no.", "when (UTC)", "epsilon" if pure else "cost", "state", "what", "digest", numbers=("no.",)
+    )
     for entry in entries:
         rows.add_row(
             str(entry.number),
             entry.when[:19].replace("T", " "),  # to the second
-            as_text(entry.epsilon),
+            entry.cost.removeprefix("epsilon ") if pure else entry.cost,
             entry.state,
             printable(entry.what) + (f" (for each {entry.unit}, times {entry.most})" * (entry.most > 1)),
             (entry.digest or "")[:12],
@@ -207,7 +237,9 @@ def _bounds_in_words(account: Ledger) -> list[str]:
     """Say which bounds were declared."""
     return [
         f"Each {account.unit} has at most {most:,} of {other}, as declared: such releases cost "
-        f"{most:,} times their epsilon."
+        f"{most:,} times their epsilon"
+        + f", {most * most:,} times their rho" * (account.currency != "pure")
+        + "."
         for other, most in account.bounds.items()
     ]
 

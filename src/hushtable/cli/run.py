@@ -169,7 +169,7 @@ class _Said:
             }
             for item in run.items
         ]
-        cost, left = as_text(run.cost), as_text(run.left)
+        cost, left, name = as_text(run.cost), as_text(run.left), run.ledger.unit_of_account
         self._print(
             {
                 "event": "planned",
@@ -190,7 +190,7 @@ class _Said:
                 words = f"{item.cost.said.replace(' = ', ' ')}, to draw{' again' * bool(item.times)}"
             self._say(f"  {item.name:<{width}}  {words}")
         if run.drawn:
-            self._say(f"This costs epsilon {cost} for each {unit}; {run.ledger.path.name} has {left} left.")
+            self._say(f"This costs {name} {cost} for each {unit}; {run.ledger.path.name} has {left} left.")
 
     def waiting(self, file: Path) -> None:
         """Say that another run comes first."""
@@ -209,7 +209,7 @@ class _Said:
         left = as_text(run.ledger.left)
         self._print({"event": "ended", "left": left, "open": [item.name for item in run.open]})
         if run.drawn:
-            self._say(f"{run.ledger.path.name} has epsilon {left} left.")
+            self._say(f"{run.ledger.path.name} has {run.ledger.unit_of_account} {left} left.")
         for item in run.open:
             number = "" if item.entry is None else f" (entry {item.entry.number})"
             typer.echo(

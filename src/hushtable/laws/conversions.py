@@ -52,7 +52,7 @@ def rho_to_epsilon(rho: Fraction, *, delta: Fraction) -> Fraction:
         return Fraction(0)
     order = _order(lambda step: _spread(step, delta) - rational_ball(rho))
     exact = order * rho + constant(order, delta)
-    return max(Fraction(0), _shortened(exact, up=True))
+    return max(Fraction(0), shortened(exact, up=True))
 
 
 def largest_rho(epsilon: Fraction, *, delta: Fraction) -> Fraction:
@@ -66,7 +66,7 @@ def largest_rho(epsilon: Fraction, *, delta: Fraction) -> Fraction:
 
 def rho_within(epsilon: Fraction, *, order: Fraction, delta: Fraction) -> Fraction:
     """Return the largest rho, rounded down, with order rho + constant(order, delta) <= epsilon; or 0."""
-    return max(Fraction(0), _shortened((epsilon - constant(order, delta)) / order, up=False))
+    return max(Fraction(0), shortened((epsilon - constant(order, delta)) / order, up=False))
 
 
 def best_order(epsilon: Fraction, *, delta: Fraction) -> Fraction:
@@ -126,7 +126,7 @@ def group_delta(epsilon: Fraction, delta: Fraction, size: int) -> Fraction:
 
 def rounded_up(real: Real) -> Fraction:
     """Return a decimal of 12 digits, and at most 40 after the point, that is not below a real number."""
-    return _shortened(Fraction(_floor(real, scale=10**_DECIMALS) + 1, 10**_DECIMALS), up=True)
+    return shortened(Fraction(_floor(real, scale=10**_DECIMALS) + 1, 10**_DECIMALS), up=True)
 
 
 def _spread(step: arb, delta: Fraction) -> arb:
@@ -186,10 +186,10 @@ def rounded(exact: Fraction, *, digits: int) -> Fraction:
     >>> rounded(Fraction(2, 3), digits=3)
     Fraction(667, 1000)
     """
-    return _shortened(exact, up=True, digits=digits)
+    return shortened(exact, up=True, digits=digits)
 
 
-def _shortened(exact: Fraction, *, up: bool, digits: int = _DIGITS) -> Fraction:
+def shortened(exact: Fraction, *, up: bool, digits: int = _DIGITS) -> Fraction:
     """Return a decimal of so many digits, and at most 40 after the point, beside an exact rational."""
     sign = -1 if up else 1
     scaled = sign * ((sign * exact * 10**_DECIMALS).__floor__())

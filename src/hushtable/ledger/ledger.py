@@ -1,9 +1,10 @@
-"""A budget of epsilon for a group of people, and every release that was paid from it.
+"""A budget of privacy for a group of people, and every release that was paid from it.
 
 Promise: what all entries cost together never exceeds the budget, in exact rationals, whoever else charges it
 at the same time. A charge is on the disk before `charge` returns, and so before anything is drawn; it is
 never given back: a release that was killed stays spent, and shows as unfinished. A ledger protects one unit,
-stated once: a release for another is refused, or costs its epsilon times a bound that the owner declared.
+stated once: a release for another is refused, or costs what a bound that the owner declared makes of it. It
+has one currency (pure epsilon; rho of zCDP; epsilon and delta); `accounting` says what entries cost together.
 Cost: each call reads all entries, so that the sum is never a number kept beside them.
 """
 
@@ -20,16 +21,19 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from hushtable.errors import BadLedger, BadNumber, BudgetExceeded, InternalError, printable, shown
-from hushtable.laws.rationals import Rational, as_count, as_positive
+from hushtable.errors import BadChoice, BadLedger, BadNumber, BudgetExceeded, InternalError, printable, shown
+from hushtable.laws.costs import DELTA_HINT, EPSILON_HINT, RHO_HINT, Cost, Currency, amount
+from hushtable.laws.rationals import Rational, as_count, as_fraction, as_positive
 from hushtable.ledger import storage
+from hushtable.ledger.accounting import Account, Affordable, Charge, added_up
 
 if TYPE_CHECKING:
     import sqlite3
 
 _EXACT = re.compile(r"([1-9][0-9]{0,49})/([1-9][0-9]{0,49})")
+_NONE = "0/1"  # a delta of nothing
 
-# Bounds on numerator and denominator of one epsilon, and of the sum: what is left can then always be printed,
+# Bounds on numerator and denominator of one amount, and of the sum: what is left can then always be printed,
 # since Python writes integers of 640 digits under every setting.
 _LARGEST_TERM = 10**50
 _LARGEST_SUM = 10**300
@@ -44,16 +48,18 @@ _EXAMPLES = {
     "name": "commute.parquet",
 }
 _ROW = "row"  # what a release protects that names no other unit
-PURE = "pure"  # the one currency that is charged; the file has room for others
+_CURRENCIES: tuple[Currency, ...] = ("pure", "zcdp", "approximate")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Entry:
     """One release, as the ledger has it. It is spent from the charge on, finished or not.
 
-    `epsilon` is what it cost one unit of the ledger. `unit` is whom the release itself protects: a unit of
-    the ledger, or another, of which that has at most `most`, as its owner declared; the release's own epsilon
-    is then `epsilon / most`. `name` is None where none was given, and `unit` in ledgers of version 1.
+    `epsilon`, `delta` and `rho` are what it cost one unit of the ledger, in the ledger's currency: epsilon
+    alone; rho alone; or delta with epsilon, or with rho. `guarantee` is what the release promises to one of
+    its own units. `unit` is whom it protects: a unit of the ledger, or another, of which that has at most
+    `most`, as its owner declared. `name` is None where none was given, `unit` and `guarantee` in ledgers of
+    version 1.
     """
 
     number: int
@@ -62,8 +68,32 @@ class Entry:
     what: str
     unit: str | None
     most: int
-    epsilon: Fraction
+    epsilon: Fraction | None
     digest: str | None
+    delta: Fraction | None = None
+    rho: Fraction | None = None
+    guarantee: str | None = None
+
+    @property
+    def charged(self) -> Charge:
+        """What it cost one unit of the ledger."""
+        return Charge(epsilon=self.epsilon, delta=self.delta, rho=self.rho)
+
+    @property
+    def cost(self) -> str:
+        """What it cost one unit of the ledger, in words: epsilon 0.1, or rho 0.005 (from epsilon = 0.1)."""
+        return self.charged.said.replace(" = ", " ") + f" (from {self._stated})" * self.converted
+
+    @property
+    def converted(self) -> bool:
+        """Whether its cost is a rho that was computed, and rounded up, from a pure epsilon."""
+        return self.rho is not None and self.guarantee is not None and "rho=" not in self.guarantee
+
+    @property
+    def _stated(self) -> str:
+        """The guarantee of the release, in words."""
+        parts = [part.split("=") for part in (self.guarantee or "").split(", ")]
+        return ", ".join(f"{name} = {amount(Fraction(value))}" for name, value in parts)
 
     @property
     def state(self) -> Literal["unfinished", "finished"]:
@@ -73,7 +103,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
 class Ledger:
-    """How much epsilon may be spent on each unit of a group of people, and what was spent.
+    """How much privacy may be spent on each unit of a group of people, and what was spent.
 
     Guarantee: all entries protect one unit, and together they never cost it more than the budget, exactly,
     whatever number of threads and processes charge the file at once. Whoever may write the file can still
@@ -87,6 +117,7 @@ class Ledger:
     the rest does not cover the charge        `BudgetExceeded`
     the first charge, and no unit was stated  the release's unit is the ledger's, for ever
     a release that protects another unit      `BadLedger`; or charged by a declared bound
+    a release that another currency pays      `BadLedger`; or charged as converted, rounded up
     killed after the charge                   spent, and "unfinished"
     in use by others for a minute             `BadLedger`
     of version 1                              read as it is; charged after `upgrade`
@@ -111,6 +142,13 @@ class Ledger:
     >>> number = ledger.charge("1/40", what="trips.parquet", unit="row")
     >>> ledger.left
     Fraction(0, 1)
+
+    A ledger in rho, or in epsilon and delta, is made and charged alike:
+
+    >>> ledger = ht.Ledger.create("riders.ledger", rho="0.1", about="riders 2024", unit="person_id")
+    >>> number = ledger.charge(ht.Cost(rho="0.015"), what="rides.parquet")
+    >>> float(ledger.left)
+    0.085
     """
 
     path: Path
@@ -124,12 +162,17 @@ class Ledger:
         cls,
         path: str | os.PathLike[str],
         *,
-        epsilon: Rational,
+        epsilon: Rational | None = None,
         about: str,
+        rho: Rational | None = None,
+        delta: Rational | None = None,
         unit: str | None = None,
         bounds: Mapping[str, int] | None = None,
     ) -> Ledger:
-        """Make a ledger with a budget of `epsilon` for each unit of the people that `about` names.
+        """Make a ledger with a budget for each unit of the people that `about` names.
+
+        The budget is `epsilon`, for pure releases; or `rho`, for releases under zCDP and pure ones; or
+        `epsilon` with `delta`, for all. It is never changed.
 
         `unit` says who one of them is: "row", or the name of a unit column, as in "person_id". If it is left
         out, the first release that is charged states it. `bounds` are declared as by `declare`.
@@ -138,12 +181,12 @@ class Ledger:
         refused, and of two calls at once, one succeeds.
         """
         ledger = cls(path)
-        budget, text = _as_epsilon(epsilon), _as_text(about, name="about")
+        budget, text = _as_budget(epsilon, rho, delta), _as_text(about, name="about")
         stated = None if unit is None else _as_unit(unit)
         declared = {_as_unit(other): _as_bound(most) for other, most in (bounds or {}).items()}
 
         def fill(connection: sqlite3.Connection) -> None:
-            _open_account(connection, about=text, unit=stated, epsilon=budget)
+            _open_account(connection, about=text, unit=stated, budget=budget)
             for other, most in declared.items():
                 _declare(ledger.path, connection, other, most)
 
@@ -174,9 +217,9 @@ class Ledger:
         with storage.upgrading(ledger.path) as connection:
             old = _read(ledger.path, connection)
             storage.rebuild(connection)
-            _open_account(connection, about=old.about, unit=stated, epsilon=old.epsilon)
+            _open_account(connection, about=old.about, unit=stated, budget=old.budget)
             for entry in old.entries:
-                row = (entry.number, entry.when, entry.what, stated, _written(entry.epsilon))
+                row = (entry.number, entry.when, entry.what, stated, _written(entry.epsilon or Fraction(0)))
                 connection.execute(
                     "INSERT INTO entries VALUES (?, ?, NULL, ?, ?, 1, NULL, ?, NULL, NULL, NULL)", row
                 )
@@ -184,103 +227,152 @@ class Ledger:
                     _finish(connection, entry.number, entry.digest)
             new = _read(ledger.path, connection)
             kept = tuple(replace(entry, unit=None) for entry in new.entries)
-            if (new.about, new.epsilon, kept) != (old.about, old.epsilon, old.entries):
+            if (new.about, new.budget, kept) != (old.about, old.budget, old.entries):
                 raise InternalError("an upgrade changed what a ledger says")
         return ledger
 
     @property
     def about(self) -> str:
         """The people whose budget this is, in the owner's words."""
-        return self._account().about
+        return self._book().about
 
     @property
     def unit(self) -> str | None:
         """Who one of them is: "row", or a column, as in "person_id"; None while it is not stated."""
-        return self._account().unit
+        return self._book().unit
 
     @property
     def bounds(self) -> dict[str, int]:
         """How many of other units one unit of this ledger has at most, as its owner declared."""
-        return dict(self._account().bounds)
+        return dict(self._book().bounds)
 
     @property
-    def currency(self) -> Literal["pure"]:
-        """What is spent: "pure" is epsilon of pure differential privacy."""
-        self._account()
-        return "pure"
+    def currency(self) -> Currency:
+        """What is spent: "pure" epsilon, rho ("zcdp"), or epsilon and delta ("approximate")."""
+        return self._book().budget.currency
 
     @property
     def version(self) -> int:
         """The version of the file: 2, or 1 for one that `upgrade` has to change before it is charged."""
-        return self._account().version
+        return self._book().version
 
     @property
-    def epsilon(self) -> Fraction:
-        """The budget."""
-        return self._account().epsilon
+    def budget(self) -> Cost:
+        """All that may be spent on one unit."""
+        return self._book().budget
+
+    @property
+    def epsilon(self) -> Fraction | None:
+        """The budget in epsilon; None for a ledger in rho."""
+        return self._book().budget.epsilon
+
+    @property
+    def unit_of_account(self) -> str:
+        """What `spent` and `left` are amounts of: "rho" for a ledger in rho, else "epsilon"."""
+        return self._book().account.unit_of_account
 
     @property
     def spent(self) -> Fraction:
-        """What all entries cost together, finished or not."""
-        return self._account().spent
+        """What all entries cost together, finished or not: epsilon, or rho where the ledger is in rho.
+
+        In a ledger with a delta it is the epsilon that holds for all of them at the ledger's delta, rounded
+        up where it was converted from rho.
+        """
+        return self._book().account.spent
+
+    @property
+    def spent_delta(self) -> Fraction:
+        """How much of the budget's delta is used up: from the first release with Gaussian noise on, all."""
+        return self._book().account.spent_delta
 
     @property
     def left(self) -> Fraction:
-        """What can still be spent."""
-        return self._account().left
+        """What can still be spent: epsilon, or rho where the ledger is in rho."""
+        return self._book().account.left
+
+    @property
+    def affords(self) -> Affordable:
+        """What the next release may cost at most: in epsilon, with how much delta, and in rho.
+
+        >>> import hushtable as ht
+        >>> ledger = ht.Ledger.create("pilots.ledger", epsilon=1, delta="1e-6", about="pilots")
+        >>> float(ledger.affords.rho)
+        0.0243559703595
+        """
+        return self._book().account.affords
+
+    @property
+    def balance(self) -> str:
+        """What is spent and what is left, in one or two sentences."""
+        from hushtable.ledger.wording import spent_and_left
+
+        book = self._book()
+        return spent_and_left(book.budget, book.account)
 
     def entries(self) -> list[Entry]:
         """Return all entries, the oldest first."""
-        return list(self._account().entries)
+        return list(self._book().entries)
 
-    def can_pay(self, epsilon: Rational, *, unit: str | None = None) -> None:
+    def can_pay(self, cost: Cost | Rational, *, unit: str | None = None) -> None:
         """Raise what `charge` would raise, and charge nothing.
 
         It tells early what cannot be paid. Others may spend before the charge comes: only `charge` decides.
         """
-        self.can_pay_all([(epsilon, unit)])
+        self.can_pay_all([(cost, unit)])
 
-    def can_pay_all(self, charges: Sequence[tuple[Rational, str | None]]) -> Fraction:
-        """Return what several charges, each an epsilon and a unit, would cost together, and charge nothing.
+    def can_pay_all(self, charges: Sequence[tuple[Cost | Rational, str | None]]) -> Fraction:
+        """Return what several charges, each a cost and a unit, would cost together, and charge nothing.
 
         It raises what the first of them that cannot be charged would raise, and `BudgetExceeded` for all of
-        them where the rest covers each, but not all.
+        them where the rest covers each, but not all in this order. What is returned is an amount like
+        `spent`.
         """
-        checked = [(_as_epsilon(cost), None if unit is None else _as_unit(unit)) for cost, unit in charges]
+        checked = [(_as_cost(cost), None if unit is None else _as_unit(unit)) for cost, unit in charges]
         costs: list[Fraction] = []
-        left = Fraction(0)
         for cost, unit in checked:
             with storage.rehearsing(self.path) as connection:
-                left = _read(self.path, connection).left
-                _append(self.path, connection, cost, what="a rehearsal", unit=unit, name=None)
-                costs.append(left - _read(self.path, connection).left)
-        if sum(costs) > left:
-            raise BudgetExceeded(needed=sum(costs, Fraction(0)), left=left, releases=len(costs))
-        if len({unit for _, unit in checked}) > 1:  # the first of them may state the unit of a new ledger
-            with storage.rehearsing(self.path) as connection:
-                for cost, unit in checked:
-                    _append(self.path, connection, cost, what="a rehearsal", unit=unit, name=None)
+                costs.append(_rehearsed(self.path, connection, cost, unit))
+        before = self._book()
+        together = sum(costs, Fraction(0))
+        if before.budget.currency != "approximate" and together > before.account.left:
+            left, name = before.account.left, before.account.unit_of_account
+            if name == "epsilon":
+                raise BudgetExceeded(needed=together, left=left, releases=len(costs))
+            raise BudgetExceeded(
+                needed=together, left=left, releases=len(costs), name=name, lower=(name,), written=amount
+            )
+        if len(checked) < 2:
+            return together
+        # In a row: the first of them may state the unit of a new ledger, or fix how rhos count.
+        with storage.rehearsing(self.path) as connection:
+            costs = []
+            for cost, unit in checked:
+                try:
+                    costs.append(_rehearsed(self.path, connection, cost, unit))
+                except BudgetExceeded as error:
+                    raise error.after(len(costs), of=len(checked)) from None
         return sum(costs, Fraction(0))
 
     def charge(
         self,
-        epsilon: Rational,
+        cost: Cost | Rational,
         *,
         what: str,
         unit: str | None = None,
         name: str | None = None,
         times_before: int | None = None,
     ) -> int:
-        """Spend `epsilon` on the release that `what` describes, and return the number of its entry.
+        """Spend `cost` on the release that `what` describes, and return the number of its entry.
 
-        `unit` is whom the release protects; left out, a unit of the ledger, or "row" where none is stated
-        yet, as in `publish`. For another unit that has a declared bound, the cost is `epsilon` times the
-        bound. `name` is that of the release; with `times_before`, it is charged only if it was charged so
-        often before, so that of several processes that want to make it, one does.
+        `cost` is an `ht.Cost`, or a number: pure epsilon. `unit` is whom the release protects; left out, a
+        unit of the ledger, or "row" where none is stated yet, as in `publish`. For another unit that has a
+        declared bound, the cost is that of a group of so many (`Cost.times`). `name` is that of the release;
+        with `times_before`, it is charged only if it was charged so often before, so that of several
+        processes that want to make it, one does.
 
         Guarantee: when it returns, the charge is on the disk; with `BudgetExceeded`, nothing has changed.
         """
-        cost, text = _as_epsilon(epsilon), _as_text(what, name="what")
+        paid, text = _as_cost(cost), _as_text(what, name="what")
         protected = None if unit is None else _as_unit(unit)
         called = None if name is None else _as_text(name, name="name")
         with storage.writing(self.path) as connection:
@@ -289,14 +381,15 @@ class Ledger:
                 if known != times_before:
                     fact = f"the release {shown(called)} was charged by somebody else in the meantime"
                     raise BadLedger(fact, "Nothing was charged twice. `hushtable ledger show` lists it.")
-            return _append(self.path, connection, cost, what=text, unit=protected, name=called)
+            return _append(self.path, connection, paid, what=text, unit=protected, name=called)
 
     def declare(self, unit: str, *, most: int) -> None:
         """Declare that one unit of this ledger has at most `most` of another unit, for ever.
 
-        A release that protects that other unit then costs `most` times its epsilon. The bound must be true of
-        the data: nobody checks it, and nothing enforces it. Where it is not true of somebody, the ledger says
-        less than what was spent on them.
+        A release that protects that other unit then costs what it costs a group of so many: `most` times its
+        epsilon, `most` squared times its rho (`Cost.times`). The bound must be true of the data: nobody
+        checks it, and nothing enforces it. Where it is not true of somebody, the ledger says less than what
+        was spent on them.
         """
         other, bound = _as_unit(unit), _as_bound(most)
         with storage.writing(self.path) as connection:
@@ -328,87 +421,88 @@ class Ledger:
         tripsters 2024: epsilon 0.9 of 1 is spent on each person_id, 0.1 is left.
         1. ... epsilon 0.9, unfinished: trips.parquet
         """
-        from hushtable.domain.kinds import plain
+        from hushtable.ledger.wording import balance
 
-        account = self._account()
-        each = "each of them" if account.unit is None else f"each {account.unit}"
-        amounts = [plain(amount) for amount in (account.spent, account.epsilon, account.left)]
-        head = f"{printable(account.about)}: epsilon {amounts[0]} of {amounts[1]} is spent on {each}"
-        lines = [f"{head}, {amounts[2]} is left."]
-        for entry in account.entries:
+        book = self._book()
+        lines = [balance(book.about, book.unit, book.budget, book.account)]
+        for entry in book.entries:
             when = entry.when[:19].replace("T", " ")
             times = f" (for each {entry.unit}, times {entry.most})" * (entry.most > 1)
-            cost = f"epsilon {plain(entry.epsilon)}, {entry.state}"
-            lines.append(f"{entry.number}. {when} UTC, {cost}: {printable(entry.what)}{times}")
+            lines.append(
+                f"{entry.number}. {when} UTC, {entry.cost}, {entry.state}: {printable(entry.what)}{times}"
+            )
         return "\n".join(lines)
 
     def __repr__(self) -> str:
         return f"Ledger.open({str(self.path)!r})"
 
-    def _account(self) -> _Account:
+    def _book(self) -> _Book:
         """Read the file as it is now."""
         with storage.reading(self.path) as connection:
             return _read(self.path, connection)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _Account:
+class _Book:
     """All that a ledger's file says at one moment."""
 
     version: int
     about: str
     unit: str | None
     bounds: dict[str, int]
-    epsilon: Fraction
+    budget: Cost
     entries: tuple[Entry, ...]
-
-    @property
-    def spent(self) -> Fraction:
-        """What all entries cost together."""
-        return sum((entry.epsilon for entry in self.entries), Fraction(0))
-
-    @property
-    def left(self) -> Fraction:
-        """What can still be spent."""
-        return self.epsilon - self.spent
+    account: Account  # its entries, added up
 
 
 def _append(
     path: Path,
     connection: sqlite3.Connection,
-    epsilon: Fraction,
+    cost: Cost,
     *,
     what: str,
     unit: str | None,
     name: str | None,
 ) -> int:
     """Add an entry to a ledger that protects its unit and can pay for it."""
-    account = _read(path, connection)
-    protected = unit or account.unit or _ROW
-    if account.unit is None:
+    book = _read(path, connection)
+    protected = unit or book.unit or _ROW
+    if book.unit is None:
         connection.execute("UPDATE budget SET unit = ?", (protected,))
-    most = 1 if account.unit in (None, protected) else account.bounds.get(protected)
+    most = 1 if book.unit in (None, protected) else book.bounds.get(protected)
     if most is None:
-        raise _unlike(path, account.unit, protected)
-    cost, converted = (
-        epsilon * most,
-        f"{epsilon} for each {protected}, of which each {account.unit} has {most}",
-    )
-    if cost > account.left:
-        raise BudgetExceeded(needed=cost, left=account.left, converted=converted if most > 1 else "")
-    if not _is_short(cost, _LARGEST_TERM) or not _is_short(account.spent + cost, _LARGEST_SUM):
+        raise _unlike(path, book.unit, protected)
+    because = ""
+    if most > 1:
+        stated = str(cost.epsilon) if cost.currency == "pure" else cost.said
+        because = f"{stated} for each {protected}, of which each {book.unit} has {most}"
+    charge = book.account.charge(cost.times(most), because=because)
+    after = book.account.plus(charge)
+    if after is None:
+        raise InternalError("a ledger took a charge that it cannot pay")
+    terms = [part for part in charge if part is not None]
+    if not all(_is_short(part, _LARGEST_TERM) for part in terms) or not all(
+        _is_short(part, _LARGEST_SUM) for part in after.sums
+    ):
         raise BadNumber(
-            name="epsilon",
-            value=str(epsilon),
+            name="epsilon" if cost.rho is None else "rho",
+            value=str(cost.epsilon if cost.rho is None else cost.rho),
             allowed="makes the exact sum of this ledger longer than 300 digits",
             hint="Use decimals, as in 0.05, or fractions whose denominators have common factors.",
         )
-    number = len(account.entries) + 1
+    number = len(book.entries) + 1
     connection.execute(
-        "INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULL, NULL, NULL)",
-        (number, _now(), name, what, protected, most, f"epsilon={_written(epsilon)}", _written(cost)),
+        "INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL)",
+        (number, _now(), name, what, protected, most, _guarantee(cost), *map(_column, charge)),
     )
     return number
+
+
+def _rehearsed(path: Path, connection: sqlite3.Connection, cost: Cost, unit: str | None) -> Fraction:
+    """Add an entry that is to be undone, and return how much more is spent with it."""
+    before = _read(path, connection).account.spent
+    _append(path, connection, cost, what="a rehearsal", unit=unit, name=None)
+    return _read(path, connection).account.spent - before
 
 
 def _finish(connection: sqlite3.Connection, number: int, digest: str) -> None:
@@ -421,32 +515,33 @@ def _unlike(path: Path, own: str | None, other: str) -> BadLedger:
     declare = f"hushtable ledger declare FILE --bound {shlex.quote(f'{other}=K')}"
     return BadLedger(
         f"the ledger {str(path)!r} protects each {own}, and this release each {other}, "
-        "so their epsilons do not add up",
+        "so their costs do not add up",
         f"Nothing was charged. Publish for each {own}. Or, if you know that each {own} has at most K of "
         f"{other} in the data, declare it: `{declare}`. Such releases then cost "
-        "K times their epsilon. Nobody checks that bound for you.",
+        "K times their epsilon, or K squared times their rho. Nobody checks that bound for you.",
     )
 
 
-def _open_account(connection: sqlite3.Connection, *, about: str, unit: str | None, epsilon: Fraction) -> None:
+def _open_account(connection: sqlite3.Connection, *, about: str, unit: str | None, budget: Cost) -> None:
     """Write the budget of a new ledger."""
-    row = (about, unit, PURE, _written(epsilon), None, None)
+    amounts = (budget.epsilon, budget.delta or None, budget.rho)
+    row = (about, unit, budget.currency, *map(_column, amounts))
     connection.execute("INSERT INTO budget VALUES (?, ?, ?, ?, ?, ?)", row)
 
 
 def _declare(path: Path, connection: sqlite3.Connection, unit: str, most: int) -> None:
     """Add a bound to a ledger whose unit is stated, of a unit that has none."""
-    account = _read(path, connection)
-    if account.unit is None:
+    book = _read(path, connection)
+    if book.unit is None:
         hint = "State it first, by `unit` (--unit) when the ledger is made, or by the first release."
         raise BadLedger(f"the ledger {str(path)!r} states no unit yet, so nothing is bounded", hint)
-    if unit == account.unit:
+    if unit == book.unit:
         hint = "Bounds are for releases that protect another unit, as in row."
         raise BadLedger(f"the ledger protects each {unit} itself", hint)
-    if unit in account.bounds:
-        fact = f"each {account.unit} has at most {account.bounds[unit]} of {unit}, as was declared"
+    if unit in book.bounds:
+        fact = f"each {book.unit} has at most {book.bounds[unit]} of {unit}, as was declared"
         raise BadLedger(fact, "A bound is never changed: releases may have been charged by it.")
-    number = len(account.bounds) + 1
+    number = len(book.bounds) + 1
     connection.execute("INSERT INTO bounds VALUES (?, ?, ?, ?)", (number, _now(), unit, most))
 
 
@@ -460,9 +555,9 @@ class _Budget(NamedTuple):
     about: str
     unit: str | None
     currency: str
-    epsilon: str
-    delta: None
-    rho: None
+    epsilon: str | None
+    delta: str | None
+    rho: str | None
 
 
 class _Row(NamedTuple):
@@ -475,24 +570,24 @@ class _Row(NamedTuple):
     unit: str | None
     most: int
     guarantee: str | None
-    epsilon: str
-    delta: None
-    rho: None
+    epsilon: str | None
+    delta: str | None
+    rho: str | None
     digest: str | None
 
 
 # What a ledger of version 1 says, as one of version 2 would, but for the unit.
-_BUDGET_1 = f"SELECT about, NULL, '{PURE}', epsilon, NULL, NULL FROM budget"
+_BUDGET_1 = "SELECT about, NULL, 'pure', epsilon, NULL, NULL FROM budget"
 _ENTRIES_1 = "SELECT number, charged_at, NULL, what, NULL, 1, NULL, epsilon, NULL, NULL, digest FROM entries"
 
 
-def _read(path: Path, connection: sqlite3.Connection) -> _Account:
+def _read(path: Path, connection: sqlite3.Connection) -> _Book:
     """Read and check all rows of a ledger, of whatever version."""
     version = storage.version(connection)
     found = connection.execute("SELECT * FROM budget" if version > 1 else _BUDGET_1).fetchall()
     declared = connection.execute("SELECT * FROM bounds ORDER BY number").fetchall() if version > 1 else []
     listed = connection.execute("SELECT * FROM entries" if version > 1 else _ENTRIES_1).fetchall()
-    rows = sorted(_Row(*row) for row in listed)
+    rows = sorted((_Row(*row) for row in listed), key=lambda row: row.number)
     budgets = [_Budget(*row) for row in found]
     whole = [[row[0] for row in numbered] == [*range(1, len(numbered) + 1)] for numbered in (declared, rows)]
     if len(budgets) != 1 or not all(whole):
@@ -502,61 +597,151 @@ def _read(path: Path, connection: sqlite3.Connection) -> _Account:
     units = [budget.unit] * (budget.unit is not None) + [unit for _, _, unit, _ in declared]
     if not all(isinstance(text, str | None) for text in texts) or not all(map(_is_name, units)):
         raise storage.damaged(path, "holds a text that cannot be read")
-    if budget.currency != PURE:
-        hint = "Install the newer hushtable, which reads and charges it."
-        fact = f"the ledger {str(path)!r} is in the currency {shown(budget.currency)}"
-        raise BadLedger(f"{fact}, and this hushtable knows {PURE} epsilon alone", hint)
+    if not all(row.guarantee is None or _is_guarantee(row.guarantee) for row in rows):
+        raise storage.damaged(path, "holds a guarantee that cannot be read")
     bounds = {unit: most for _, _, unit, most in declared}
     known = [(None, 1)] if version == 1 else [(budget.unit, 1), *bounds.items()]
     if not all(isinstance(most, int) for most in bounds.values()) or any(
-        (row.unit, row.most) not in known or (row.delta, row.rho) != (None, None) for row in rows
+        (row.unit, row.most) not in known for row in rows
     ):
         raise storage.damaged(path, "holds an entry of another unit or currency than its own")
-    account = _Account(
+    entries = tuple(_entry(path, row, budget.currency) for row in rows)
+    whole_budget = _budget(path, budget)
+    account = added_up(whole_budget, (entry.charged for entry in entries))
+    if account is None:
+        raise storage.damaged(path, "holds entries that cost more than its budget")
+    return _Book(
         version=version,
         about=budget.about,
         unit=budget.unit,
         bounds=bounds,
-        epsilon=_parsed(path, budget.epsilon),
-        entries=tuple(
-            Entry(
-                number=row.number,
-                when=row.when,
-                name=row.name,
-                what=row.what,
-                unit=row.unit,
-                most=row.most,
-                epsilon=_parsed(path, row.epsilon),
-                digest=row.digest,
-            )
-            for row in rows
-        ),
+        budget=whole_budget,
+        entries=entries,
+        account=account,
     )
-    if account.left < 0:
-        raise storage.damaged(path, "holds entries that cost more than its budget")
-    return account
 
 
-def _written(epsilon: Fraction) -> str:
+def _budget(path: Path, row: _Budget) -> Cost:
+    """Return the budget that a row says."""
+    if row.currency not in _CURRENCIES:
+        raise storage.damaged(path, "holds a currency that cannot be read")
+    epsilon, delta, rho = (
+        None if text is None else _parsed(path, text) for text in (row.epsilon, row.delta, row.rho)
+    )
+    try:
+        budget = Cost(epsilon=epsilon, rho=rho, delta=delta or 0)
+    except (BadChoice, BadNumber):
+        raise storage.damaged(path, "holds a budget that cannot be read") from None
+    if budget.currency != row.currency or budget.delta == 1 or None not in (epsilon, rho):
+        raise storage.damaged(path, "holds a budget that cannot be read")
+    return budget
+
+
+# Which of epsilon, delta and rho the entries of a ledger have.
+_COLUMNS = {
+    "pure": {(True, False, False)},
+    "zcdp": {(False, False, True)},
+    "approximate": {(True, True, False), (False, True, True)},
+}
+
+
+def _entry(path: Path, row: _Row, currency: str) -> Entry:
+    """Return the entry that a row says."""
+    amounts = (row.epsilon, row.delta, row.rho)
+    if tuple(each is not None for each in amounts) not in _COLUMNS.get(currency, set()):
+        raise storage.damaged(path, "holds an entry of another unit or currency than its own")
+    epsilon, rho = (None if text is None else _parsed(path, text) for text in (row.epsilon, row.rho))
+    delta = Fraction(0) if row.delta == _NONE else None if row.delta is None else _parsed(path, row.delta)
+    if rho is not None and delta:
+        hint = "Install the newer hushtable, which reads and charges it."
+        fact = f"the ledger {str(path)!r} holds an entry with rho and delta"
+        raise BadLedger(f"{fact}, which this hushtable cannot add up", hint)
+    return Entry(
+        number=row.number,
+        when=row.when,
+        name=row.name,
+        what=row.what,
+        unit=row.unit,
+        most=row.most,
+        epsilon=epsilon,
+        delta=delta,
+        rho=rho,
+        guarantee=row.guarantee,
+        digest=row.digest,
+    )
+
+
+def _written(value: Fraction) -> str:
     """Return the text that the file keeps for an exact rational."""
-    return f"{epsilon.numerator}/{epsilon.denominator}"
+    return f"{value.numerator}/{value.denominator}"
+
+
+def _column(value: Fraction | None) -> str | None:
+    """Return what a column of the file keeps."""
+    return None if value is None else _written(value)
+
+
+def _guarantee(cost: Cost) -> str:
+    """Return what the file keeps of a release's own guarantee."""
+    parts = (("epsilon", cost.epsilon), ("delta", cost.delta or None), ("rho", cost.rho))
+    return ", ".join(f"{name}={_written(value)}" for name, value in parts if value is not None)
+
+
+def _is_guarantee(text: object) -> bool:
+    """Whether a text is one that `_guarantee` wrote."""
+    if not isinstance(text, str):
+        return False
+    parts = [part.partition("=") for part in text.split(", ")]
+    return [name for name, _, _ in parts] in _GUARANTEES and all(
+        _EXACT.fullmatch(value) for _, _, value in parts
+    )
+
+
+_GUARANTEES = (["epsilon"], ["rho"], ["epsilon", "delta"], ["epsilon", "delta", "rho"])
 
 
 def _parsed(path: Path, text: object) -> Fraction:
     """Return the exact rational that the file keeps as text."""
     found = _EXACT.fullmatch(text) if isinstance(text, str) else None
     if found is None:
-        raise storage.damaged(path, "holds an epsilon that cannot be read")
+        raise storage.damaged(path, "holds an amount that cannot be read")
     return Fraction(int(found[1]), int(found[2]))
 
 
-def _as_epsilon(value: Rational) -> Fraction:
-    """Return an epsilon as an exact rational that stays exact in a sum."""
-    hint = "Typical values lie between 0.01 and 10."
-    epsilon = as_positive(value, name="epsilon", hint=hint)
-    if not _is_short(epsilon, _LARGEST_TERM):
-        raise BadNumber(name="epsilon", value=value, allowed="has more than 50 digits", hint=hint)
-    return epsilon
+def _as_budget(epsilon: Rational | None, rho: Rational | None, delta: Rational | None) -> Cost:
+    """Return the budget of a new ledger."""
+    if rho is not None:
+        if epsilon is not None or delta is not None:
+            fact = "a ledger has one budget, and rho was given with epsilon or delta"
+            raise BadChoice(fact, "Give epsilon; or rho; or epsilon and delta.")
+        return _as_cost(Cost(rho=rho))
+    if epsilon is None:
+        hint = "Give epsilon; or rho; or epsilon and delta."
+        raise BadNumber(name="epsilon", value=None, allowed="is no budget", hint=hint)
+    if delta is None:
+        return Cost(epsilon=_as_amount(epsilon, name="epsilon"))
+    if not 0 < as_fraction(delta, name="delta") < 1:
+        raise BadNumber(name="delta", value=delta, allowed="does not lie between 0 and 1", hint=DELTA_HINT)
+    return _as_cost(Cost(epsilon=_as_amount(epsilon, name="epsilon"), delta=delta))
+
+
+def _as_cost(value: Cost | Rational) -> Cost:
+    """Return a cost whose amounts stay exact in a sum; a number is a pure epsilon."""
+    if not isinstance(value, Cost):
+        return Cost(epsilon=_as_amount(value, name="epsilon"))
+    for name in ("epsilon", "rho", "delta"):
+        if given := getattr(value, name):
+            _as_amount(given, name=name)
+    return value
+
+
+def _as_amount(value: Rational, *, name: str) -> Fraction:
+    """Return an amount as an exact rational that stays exact in a sum."""
+    hint = {"epsilon": EPSILON_HINT, "rho": RHO_HINT, "delta": DELTA_HINT}[name]
+    exact = as_positive(value, name=name, hint=hint)
+    if not _is_short(exact, _LARGEST_TERM):
+        raise BadNumber(name=name, value=value, allowed="has more than 50 digits", hint=hint)
+    return exact
 
 
 def _is_short(number: Fraction, limit: int) -> bool:

@@ -81,9 +81,7 @@ class Decision:
         """Return how it is paid for; nothing is charged yet."""
         ledger: Any = self.recipe.ledger
         account = Ledger.open(ledger) if ledger else None
-        return Payment(
-            account, epsilon=self.cost.epsilon or Fraction(0), output=self.output, known=ledger is False
-        )
+        return Payment(account, cost=self.cost, output=self.output, known=ledger is False)
 
 
 def decided(recipe: Recipe) -> Decision:

@@ -14,13 +14,12 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from fractions import Fraction
 from types import FrameType
 from typing import ParamSpec, TypeVar
 
 from hushtable.errors import HushtableError, LowMemory, Stopped
+from hushtable.laws.costs import Cost
 from hushtable.ledger.ledger import Ledger
-from hushtable.release.terms import as_text
 
 _LOG = logging.getLogger("hushtable")  # what was declared, paid and published: nothing of a row
 _P = ParamSpec("_P")
@@ -34,11 +33,11 @@ class Payment:
         self,
         ledger: Ledger | None,
         *,
-        epsilon: Fraction,
+        cost: Cost,
         output: str | os.PathLike[str],
         known: bool = True,
     ) -> None:
-        self.ledger, self.epsilon, self.output = ledger, epsilon, output
+        self.ledger, self.cost, self.output = ledger, cost, output
         self.known = known  # that no ledger is charged, if none is
         self.times_charged: int | None = None  # before, under its name; None: whatever the ledger says
         self.begun = False  # whether drawing may have begun, and is paid for
@@ -49,16 +48,16 @@ class Payment:
     def check(self, *, unit: str) -> None:
         """Raise where the ledger cannot pay, or protects another unit."""
         if self.ledger is not None:
-            self.ledger.can_pay(self.epsilon, unit=unit)
+            self.ledger.can_pay(self.cost, unit=unit)
 
     def charge(self, *, unit: str, what: str, name: str | None) -> None:
         """Charge the ledger, if there is one: what follows is drawn."""
         with held():
             if self.ledger is not None:
                 self._entry = self.ledger.charge(
-                    self.epsilon, unit=unit, what=what, name=name, times_before=self.times_charged
+                    self.cost, unit=unit, what=what, name=name, times_before=self.times_charged
                 )
-                _LOG.info("charged %s to %s, entry %s", self.epsilon, self.ledger.path, self._entry)
+                _LOG.info("charged %s to %s, entry %s", self.cost, self.ledger.path, self._entry)
             elif not self.known:
                 _LOG.warning("%s", self.uncharged(unit))
             self._before = _found(self.output)
@@ -67,7 +66,7 @@ class Payment:
     def uncharged(self, unit: str) -> str:
         """Say that nobody keeps count, and how to change that."""
         return (
-            f"no ledger was charged: epsilon = {as_text(self.epsilon)} is spent on each {unit}, and you keep "
+            f"no ledger was charged: {self.cost} is spent on each {unit}, and you keep "
             "count of it yourself. Give `ledger`, or say that you do: `ledger=False`"
         )
 
@@ -110,12 +109,12 @@ class Payment:
         """Say what was charged."""
         if not self.begun:
             return "Nothing was charged."
-        spent = f"epsilon = {as_text(self.epsilon)}"
+        spent = self.cost.said
         if self.ledger is None:
             drawn = "" if written else ", because drawing had begun"
             return f"No ledger was charged: count {spent} as spent yourself{drawn}."
         try:
-            spent = f"epsilon = {as_text(self.ledger.entries()[(self._entry or 0) - 1].epsilon)}"
+            spent = self.ledger.entries()[(self._entry or 0) - 1].charged.said
         except (HushtableError, IndexError):
             spent += " for each of its own unit"  # what a bound made of it stands in the ledger
         return f"{spent} was charged to {str(self.ledger.path)!r} (entry {self._entry}) and stays spent."

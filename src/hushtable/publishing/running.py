@@ -107,7 +107,7 @@ def planned_run(file: RecipeFile, names: Sequence[str] = (), *, again: Sequence[
     _check_outputs(file, decisions, ledger)
     left, short = ledger.left, None
     try:
-        cost = ledger.can_pay_all([(each.cost.epsilon or Fraction(0), each.unit) for each in decisions])
+        cost = ledger.can_pay_all([(each.cost, each.unit) for each in decisions])
     except BudgetExceeded as error:
         cost, short = error.needed, error
     return RunPlan(ledger, tuple(items), cost, left, short)
