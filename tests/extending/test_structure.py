@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 import hushtable as ht
 from hushtable.cli.main import app
 from hushtable.domain.attributes import Attribute, Integers
-from hushtable.domain.measure import Sensitivities
+from hushtable.laws.sensitivities import Sensitivities
 from hushtable.methods.settings import Method
 from hushtable.structures.registry import as_structure, register_structure
 from hushtable.table.adding import held

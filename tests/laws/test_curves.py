@@ -11,10 +11,10 @@ import pytest
 from numpy.typing import NDArray
 
 import hushtable as ht
-from hushtable.domain.measure import Sensitivities
 from hushtable.laws.balls import working_precision
 from hushtable.laws.conversions import largest_rho
 from hushtable.laws.curves import gaussian_delta, gaussian_rho, stability, threshold_delta
+from hushtable.laws.sensitivities import Sensitivities
 from hushtable.laws.thresholds import GaussianStability, TruncatedGeometric
 
 Array = NDArray[np.float64]
@@ -33,7 +33,7 @@ def both(one: Array, other: Array, epsilon: float) -> float:
 def gaussian(variance: float) -> Array:
     reach = ceil(40 * sqrt(variance)) + 40
     heights = np.exp(-(np.arange(-reach, reach + 1, dtype=np.float64) ** 2) / (2 * variance))
-    return heights / heights.sum()
+    return np.asarray(heights / heights.sum())
 
 
 def joint(laws: list[Array]) -> Array:

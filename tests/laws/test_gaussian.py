@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import hushtable as ht
-from hushtable.domain.measure import Sensitivities
 from hushtable.laws.acceptance import Acceptance
 from hushtable.laws.balls import rational_ball, working_precision
 from hushtable.laws.gaussian import ExpandedView, Gaussian, GaussianFloats, SummedView
 from hushtable.laws.numeric import numeric_view
+from hushtable.laws.sensitivities import Sensitivities
 from hushtable.noise import cell_noise
 from hushtable.noise.geometric import accepted_noise
 from tests.harness.statistics import ALARM, FloatLaw, accepted_at, draws, fits, follows, replay

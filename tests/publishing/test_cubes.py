@@ -15,9 +15,9 @@ import pytest
 
 import hushtable as ht
 from hushtable.domain.attributes import Attribute, Categories, Integers
-from hushtable.domain.measure import Sensitivities
 from hushtable.laws.geometric import Geometric
 from hushtable.laws.integers import TwoSidedGeometric
+from hushtable.laws.sensitivities import Sensitivities
 from hushtable.methods.settings import Method
 from hushtable.methods.tuning import auto_cutoff
 from hushtable.methods.weights import weights_of

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import hushtable as ht
-from hushtable.domain.measure import Sensitivities
+from hushtable.laws.sensitivities import Sensitivities
 from hushtable.methods.settings import Method
 from hushtable.planning.plan import Plan
 from hushtable.publishing.choices import Choice, choice, choice_over

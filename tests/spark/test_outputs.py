@@ -12,7 +12,7 @@ import pytest
 
 import hushtable as ht
 from hushtable.domain.attributes import Attribute, Integers
-from hushtable.domain.measure import Sensitivities
+from hushtable.laws.sensitivities import Sensitivities
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

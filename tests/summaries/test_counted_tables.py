@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 import hushtable as ht
 from hushtable.domain.attributes import Attribute, Integers
-from hushtable.domain.measure import Measure, Sensitivities
+from hushtable.domain.measure import Measure
+from hushtable.laws.sensitivities import Sensitivities
 from hushtable.noise import KeyStream
 from hushtable.structures.sketch import CountSketch, SketchSpace
 from hushtable.summaries.draws import drawn_keys

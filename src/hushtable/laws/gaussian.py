@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 
-from hushtable.domain.measure import Sensitivities
 from hushtable.errors import BadChoice, BadNumber
 from hushtable.laws.balls import rational_ball, working_precision
 from hushtable.laws.conversions import largest_rho
@@ -26,6 +25,7 @@ from hushtable.laws.floats import Array
 from hushtable.laws.law import NoiseLaw
 from hushtable.laws.numeric import NumericView
 from hushtable.laws.powers import Number
+from hushtable.laws.sensitivities import Sensitivities
 
 if TYPE_CHECKING:
     from flint import arb

@@ -15,11 +15,11 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Protocol, Self
 
-from hushtable.domain.measure import Sensitivities
 from hushtable.errors import BadChoice, InternalError
 from hushtable.laws.balls import Real
 from hushtable.laws.costs import Cost, Currency
 from hushtable.laws.powers import Number
+from hushtable.laws.sensitivities import Sensitivities
 
 if TYPE_CHECKING:
     from hushtable.laws.floats import FloatView

@@ -16,7 +16,6 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar, Self
 
-from hushtable.domain.measure import Sensitivities
 from hushtable.errors import BadChoice
 from hushtable.laws.balls import rational_ball, working_precision
 from hushtable.laws.costs import Cost, Currency
@@ -25,6 +24,7 @@ from hushtable.laws.gaussian import Gaussian
 from hushtable.laws.law import ExactView, NoiseLaw
 from hushtable.laws.powers import ExponentialPowers, Number
 from hushtable.laws.rationals import as_rate
+from hushtable.laws.sensitivities import Sensitivities
 
 if TYPE_CHECKING:
     from hushtable.laws.floats import FloatView

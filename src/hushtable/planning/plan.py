@@ -18,12 +18,13 @@ from math import exp
 from typing import Any, Literal
 
 from hushtable.domain.domain import Domain, as_domain
-from hushtable.domain.measure import Measure, Sensitivities, Unit
+from hushtable.domain.measure import Measure, Unit
 from hushtable.errors import BadChoice, BadMethod, BadNumber, BadPlan, UnreviewedDomain
 from hushtable.laws.costs import Cost, wanted_cost
 from hushtable.laws.law import NoiseLaw
 from hushtable.laws.rationals import Rational, as_fraction
 from hushtable.laws.registry import DEFAULT_LAW, law_named
+from hushtable.laws.sensitivities import Sensitivities
 from hushtable.methods.settings import Everything, Filter, FilterPriority, Method, Priority, Threshold
 from hushtable.planning.choosing import CUTOFFS, best_cutoff, curve, recommended
 from hushtable.planning.cubes import CubePrediction

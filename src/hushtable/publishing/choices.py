@@ -12,11 +12,11 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from hushtable.domain.domain import Domain
-from hushtable.domain.measure import Sensitivities
 from hushtable.errors import BadChoice
 from hushtable.laws.geometric import Geometric
 from hushtable.laws.law import NoiseLaw
 from hushtable.laws.rationals import Rational
+from hushtable.laws.sensitivities import Sensitivities
 from hushtable.methods.settings import METHODS, Method, Priority
 from hushtable.methods.tuning import AUTO_CUTOFF, auto_cutoff, marginal_method
 from hushtable.planning.plan import PLAN_RULE, Plan

@@ -10,7 +10,7 @@ import numpy as np
 
 from hushtable.domain.domain import Domain
 from hushtable.domain.keys import KeySpace
-from hushtable.domain.measure import Sensitivities
+from hushtable.laws.sensitivities import Sensitivities
 from hushtable.structures.intervals import values_in
 from hushtable.structures.structure import Codes, Column, NodeSpace, Structure
 

@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 
 from hushtable.domain.domain import Domain
 from hushtable.domain.keys import KeySpace
-from hushtable.domain.measure import Measure, Sensitivities
+from hushtable.domain.measure import Measure
 from hushtable.laws.law import NoiseLaw
+from hushtable.laws.sensitivities import Sensitivities
 from hushtable.methods.settings import Method
 from hushtable.methods.weights import weights_of
 

@@ -12,9 +12,9 @@ from fractions import Fraction
 from typing import Any, Protocol
 
 from hushtable.domain.keys import KeySpace
-from hushtable.domain.measure import Sensitivities
 from hushtable.laws.geometric import Geometric
 from hushtable.laws.law import NoiseLaw
+from hushtable.laws.sensitivities import Sensitivities
 from hushtable.methods.settings import Method
 from hushtable.noise import BitSource
 from hushtable.structures.table_space import TableSpace

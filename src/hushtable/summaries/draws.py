@@ -14,10 +14,10 @@ from fractions import Fraction
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from hushtable.domain.keys import KeySpace
-from hushtable.domain.measure import Sensitivities
 from hushtable.errors import BadChoice
 from hushtable.laws.acceptance import Acceptance
 from hushtable.laws.law import NoiseLaw
+from hushtable.laws.sensitivities import Sensitivities
 from hushtable.methods.settings import Method
 from hushtable.noise import BitSource
 from hushtable.structures.axes import AxisSpace

@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from hushtable.domain.keys import KeySpace, ascending, no_keys, sorting_order
-from hushtable.domain.measure import Sensitivities
 from hushtable.errors import BadChoice, InternalError, TooManyCells, TooManyRows
 from hushtable.laws.acceptance import Acceptance, Band, widens
 from hushtable.laws.balls import nearest_float
 from hushtable.laws.geometric import Geometric
 from hushtable.laws.law import NoiseLaw, at_law, law_to_draw
+from hushtable.laws.sensitivities import Sensitivities
 from hushtable.methods.settings import LARGEST_SIZE, Method
 from hushtable.methods.tuning import cutoff_for, threshold_for
 from hushtable.methods.weights import weights_of

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.domain.keys import Keys, KeySpace, no_keys, repeats, sorted_with_places
-from hushtable.domain.measure import Sensitivities
+from hushtable.laws.sensitivities import Sensitivities
 from hushtable.structures.sketch import SketchSpace
 from hushtable.structures.structure import NodeSpace
 from hushtable.structures.table_space import TableSpace

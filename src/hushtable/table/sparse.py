@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hushtable.domain.keys import Keys, KeySpace, ascending, repeats, sorted_with_places
-from hushtable.domain.measure import Sensitivities
 from hushtable.errors import BadTable, HushtableError
+from hushtable.laws.sensitivities import Sensitivities
 
 LARGEST_COUNT = 1 << 60  # so that a count plus its noise, saturated at 2^61, never overflows
 

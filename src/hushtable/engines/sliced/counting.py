@@ -20,12 +20,13 @@ import numpy as np
 
 from hushtable.domain.domain import Domain
 from hushtable.domain.keys import KeySpace
-from hushtable.domain.measure import Measure, Sensitivities
+from hushtable.domain.measure import Measure
 from hushtable.engines.sliced.coding import broken_rules
 from hushtable.engines.sliced.engine import as_bytes, default_memory, quiet
 from hushtable.engines.sliced.keying import KeyReader, Tally, drawn_salt, keyed_rows
 from hushtable.engines.sliced.rows import OpenedRows, Wanted
 from hushtable.engines.sliced.runs import counted_slices, exact_sum
+from hushtable.laws.sensitivities import Sensitivities
 from hushtable.noise import BitSource
 from hushtable.structures.axes import AxisSpace
 from hushtable.structures.structure import NodeSpace

@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hushtable.domain.keys import KeySpace, no_keys, sorted_with_places
-from hushtable.domain.measure import Sensitivities
 from hushtable.engines.sliced.counting import CountRequest, joined
 from hushtable.engines.sliced.engine import as_bytes
 from hushtable.engines.sliced.keying import Tally, drawn_salt
@@ -53,6 +52,7 @@ from hushtable.engines.spark.tasks import (
 )
 from hushtable.engines.spark.watching import Watch
 from hushtable.errors import BadData, BadQuery, HushtableError, InternalError
+from hushtable.laws.sensitivities import Sensitivities
 from hushtable.noise import BitSource, KeyStream
 from hushtable.structures.axes import AxisSpace
 from hushtable.structures.trees import DyadicTree, HaarTree
