@@ -129,16 +129,17 @@ def test_more_epsilon_is_never_worse() -> None:
 
 
 def test_units_and_clamps_raise_the_noise() -> None:
-    base, unit, clamped = (
+    base, unit, cells, clamped = (
         paper(**settings)
         for settings in (
             {},
             {"unit": ht.Unit("person", max_rows=3)},
+            {"unit": ht.Unit("person", max_cells=3)},
             {"sum_column": "pay", "clamp": (0, 3)},
         )
     )
 
-    assert (base.sensitivity, unit.sensitivity, clamped.sensitivity) == (1, 3, 3)
+    assert (base.sensitivity, unit.sensitivity, cells.sensitivity, clamped.sensitivity) == (1, 3, 3, 3)
     assert unit.recommended.score == clamped.recommended.score > base.recommended.score
     assert paper(count_column="people").recommended == base.recommended
 
