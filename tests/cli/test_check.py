@@ -129,6 +129,16 @@ def test_json_for_scripts() -> None:
     assert document["columns_not_used"] == ["note"]
 
 
+def test_a_bound_on_cells() -> None:
+    done = run(*CHECK, "--unit", "person_id", "--max-cells", 1)
+
+    assert done.exit_code == 0
+    lines = [" ".join(line.split()) for line in done.stdout.splitlines()]
+    assert "rows beyond the bound 1 more than 1 of one unit in a cell, or in more than 1 cell" in lines
+    assert "above the bound 1 with rows in more than 1 cell" in lines
+    assert "--max-cells rows kept" in lines
+
+
 def rewritten(kind: str, folder: Path) -> Path:
     """Write the rows of people.csv to a file of another kind."""
     as_text = pyarrow.csv.ConvertOptions(

@@ -200,6 +200,12 @@ def test_a_size_that_is_left_out_is_told() -> None:
         ([*PUBLISH, "--ledger", "people.ledger"], "Give one of --ledger FILE and --no-ledger"),
         ([*PUBLISH, "--summary", "best"], "'best' is not one of"),
         ([*PUBLISH, "--unit", "person"], "--unit and --max-rows go together"),
+        ([*PUBLISH, "--max-cells", "3"], "--unit and --max-rows go together"),
+        (
+            [*PUBLISH, "--unit", "person", "--max-rows", "3", "--max-cells", "3"],
+            "Give one of --max-rows and --max-cells",
+        ),
+        ([*PUBLISH, "--unit", "person", "--max-per-cell", "3"], "--max-per-cell goes with --max-cells"),
         ([*PUBLISH, "--clamp", "1", "2"], "--sum-column and --clamp go together"),
         ([*PUBLISH, "--seed", "1"], "No such option"),
         (["publish", "--domain", "grid.toml", "--epsilon", "1", "--output", "o", "--no-ledger"], "'DATA"),
@@ -372,7 +378,7 @@ def test_the_examples_of_publish_run(folder: Path) -> None:
 
     found = [line for line in examples("publish") if "--engine spark" not in line]
 
-    assert len(found) == 8
+    assert len(found) == 9
     for line in found:
         run_line(line)
 

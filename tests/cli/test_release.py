@@ -139,6 +139,14 @@ def test_a_terminal_gets_the_same() -> None:
             "counted      rows, at most 3 rows of each id",
         ),
         (
+            {"measure": Measure(unit=ht.Unit("id", max_cells=10))},
+            "counted      people, each id in at most 10 cells, once in each",
+        ),
+        (
+            {"measure": Measure(unit=ht.Unit("id", max_cells=10, max_per_cell=2))},
+            "counted      rows, each id in at most 10 cells, up to 2 times in each",
+        ),
+        (
             {"query": "SELECT *\nFROM data", "rows_are_units": True},
             "query        SELECT *\n             FROM data",
         ),

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hushtable.domain.measure import Measure, Unit
 from hushtable.domain.units import unit_name
+from hushtable.errors import HushtableError
 from tests.harness.statistics import tries
 
 PEOPLE = Measure(unit=Unit("person_id", max_rows=3))
@@ -23,9 +26,50 @@ def test_what_releases_protect_has_names() -> None:
     assert named(Measure(sum_column="pay", clamp=(0, 9))) == "row"
     assert named(COUNTED) == "counted person (people)"
     assert named(PEOPLE) == "person_id"
+    assert named(Measure(unit=Unit("person_id", max_cells=3))) == "person_id"
     assert named(Measure(unit=Unit("person_id", max_rows=9), sum_column="pay", clamp=(0, 9))) == "person_id"
     assert named(Measure(), prepared=True) == "row (prepared table)"
     assert named(PEOPLE, prepared=True) == "person_id (prepared table)"
+
+
+@pytest.mark.parametrize(
+    ("bounds", "said"),
+    [
+        ({}, "exactly one of `max_rows` and `max_cells`"),
+        ({"max_rows": 3, "max_cells": 3}, "exactly one of `max_rows` and `max_cells`"),
+        ({"max_per_cell": 3}, "exactly one of"),
+        ({"max_rows": 3, "max_per_cell": 1}, "max_per_cell=1 goes with `max_cells` alone"),
+        ({"max_rows": 0}, "max_rows=0 must be from 1"),
+        ({"max_cells": 0}, "max_cells=0 must be from 1"),
+        ({"max_cells": 3, "max_per_cell": 0}, "max_per_cell=0 must be from 1"),
+        ({"max_cells": True}, "max_cells=True is not a whole number"),
+        ({"max_cells": 2.0}, "max_cells=2.0 is not a whole number"),
+        ({"max_cells": -1}, "max_cells=-1 is below 0"),
+        ({"max_cells": 2**40 + 1}, "must be from 1 to 2"),
+        ({"max_cells": 2**30, "max_per_cell": 2**11}, "divided by `max_per_cell`, which is 2048"),
+    ],
+)
+def test_bounds_that_make_no_sense_are_refused(bounds: dict[str, int], said: str) -> None:
+    with pytest.raises(HushtableError, match=said):
+        Unit("person_id", **bounds)
+
+
+def test_what_one_unit_changes_follows_from_its_bounds() -> None:
+    def changes(**words: Any) -> tuple[int, ...]:
+        summed = {word: words.pop(word) for word in ("sum_column", "clamp") if word in words}
+        measure = Measure(unit=Unit("id", **words), **summed)
+        found = measure.sensitivities
+        assert measure.sensitivity == found.l1
+        return tuple(map(int, (found.l1, found.l2_squared, found.per_cell)))
+
+    pay: dict[str, Any] = {"sum_column": "pay", "clamp": (-7, 5)}
+    assert changes(max_rows=3) == (3, 9, 3)
+    assert changes(max_cells=3) == (3, 3, 1)
+    assert changes(max_cells=3, max_per_cell=2) == (6, 12, 2)
+    assert changes(max_rows=3, **pay) == (21, 441, 21)
+    assert changes(max_cells=3, **pay) == (21, 147, 7)
+    assert changes(max_cells=3, max_per_cell=2, **pay) == (42, 588, 14)
+    assert Unit("id", max_cells=3) == Unit("id", max_cells=3, max_per_cell=1) != Unit("id", max_rows=3)
 
 
 def test_a_query_of_single_rows_leaves_rows_as_they_are() -> None:

@@ -6,5 +6,6 @@
 from tests.engines.contracts.counting import *  # noqa: F403
 from tests.engines.contracts.flow import *  # noqa: F403
 from tests.engines.contracts.laws import *  # noqa: F403
+from tests.engines.contracts.people import *  # noqa: F403
 from tests.engines.contracts.refusals import *  # noqa: F403
 from tests.engines.contracts.units import *  # noqa: F403

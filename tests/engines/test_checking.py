@@ -179,9 +179,9 @@ ROWS_OF_UNITS = st.lists(
 )
 
 
-@settings(max_examples=tries(15))
-@given(rows=ROWS_OF_UNITS, max_rows=st.integers(1, 4))
-def test_rows_counted_are_those_that_are_counted(rows: list[tuple[Any, Any]], max_rows: int) -> None:
+@settings(max_examples=tries(30))
+@given(rows=ROWS_OF_UNITS, bounds=st.sampled_from(["max_rows", "max_cells"]), most=st.integers(1, 4))
+def test_rows_counted_are_those_that_are_counted(rows: list[tuple[Any, Any]], bounds: str, most: int) -> None:
     table = pa.table(
         {
             "unit": pa.array([unit for unit, _ in rows], pa.int64()),
@@ -190,11 +190,42 @@ def test_rows_counted_are_those_that_are_counted(rows: list[tuple[Any, Any]], ma
     )
     domain = Domain(attributes=(Attribute(name="x", values=Integers(low=0, high=2)),))
 
-    bound = Unit("unit", max_rows=max_rows)
+    bound = Unit("unit", **{bounds: most})
     report = check(table, domain, unit=bound)
 
     counted = count(table, domain=domain, unit=bound, memory=LEAST_MEMORY)
     assert report.rows_counted == int(counted.counts.sum())
+    assert report.unit is not None
+    assert report.unit.kept[most] == report.rows_counted
+
+
+def test_what_a_bound_on_cells_keeps() -> None:
+    """Of person 1, 3 + 1 rows in two cells; of person 2 one row; of person 3 none that a rule lets in."""
+    table = pa.table(
+        {
+            "who": pa.array([1, 1, 1, 1, 2, None, 3], pa.int64()),
+            "age": pa.array([5, 5, 5, 9, 5, 5, -1], pa.int64()),
+            "n": pa.array([1, 1, 1, 1, 1, 1, 1], pa.int64()),
+        }
+    )
+    domain = Domain(attributes=(AGE,))
+
+    once = check(table, domain, unit=Unit("who", max_cells=1))
+    twice = check(table, domain, unit=Unit("who", max_cells=1, max_per_cell=3))
+    summed = check(table, domain, sum_column="n", clamp=(0, 1), unit=Unit("who", max_cells=2))
+
+    for report in (once, twice, summed):
+        assert report.unit is not None
+        assert (report.rows_read, report.rows_dropped, report.unit.missing, report.unit.units) == (7, 2, 1, 2)
+    assert once.unit is not None
+    assert (once.unit.above_bound, once.unit.rows_beyond, once.rows_counted) == (1, 3, 2)
+    assert once.unit.worth_naming == [(1, 2), (2, 3)]
+    # Person 1 counts with 3 rows or with 1, on average with 2.
+    assert (twice.rows_counted, twice.unit and twice.unit.kept[2]) == (3, 5)
+    assert (summed.rows_counted, summed.unit and summed.unit.above_bound) == (3, 0)
+    assert "units in who: 2, 1 of them with rows in more than 1 cell" in once.to_text()
+    assert "a bound of 2 cells keeps 3 rows" in once.to_text()
+    assert once.to_dict()["unit"]["max_cells"] == 1
 
 
 def test_amounts_that_are_counts() -> None:

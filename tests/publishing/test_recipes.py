@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 import hushtable as ht
 from hushtable.cli.grouping import GROUPS
 from hushtable.cli.publish import publish as command
-from hushtable.cli.recipes import PLAN, SAME, STRUCTURE, SUMMARY
+from hushtable.cli.recipes import PLAN, SAME, STRUCTURE, SUMMARY, UNIT
 from hushtable.publishing.recipe_file import RecipeFile, _toml
 from tests.cli.commands import run
 
@@ -69,6 +69,11 @@ SAID: list[tuple[list[str], dict[str, Any]]] = [
     (["--memory", "1GB"], {"memory": "1GB"}),
     (["--level", "town=region"], {"level": {"town": "region"}}),
     (["--unit", "id", "--max-rows", "3"], {"unit": ht.Unit("id", max_rows=3)}),
+    (["--unit", "id", "--max-cells", "9"], {"unit": ht.Unit("id", max_cells=9)}),
+    (
+        ["--unit", "id", "--max-cells", "9", "--max-per-cell", "2"],
+        {"unit": ht.Unit("id", max_cells=9, max_per_cell=2)},
+    ),
     (["--count-column", "n"], {"count_column": "n"}),
     (["--sum-column", "n", "--clamp", "0", "9"], {"sum_column": "n", "clamp": (0, 9)}),
     (["--rows-are-units"], {"rows_are_units": True}),
@@ -129,7 +134,7 @@ def test_all_options_are_tried() -> None:
 
     hidden = {"--data", "--domain", "--epsilon", "--output", "--help", "--quiet", "--json", "--help-all"}
     assert tried | hidden == known
-    options = {*SAME, *STRUCTURE, *SUMMARY, *PLAN, "level", "unit", "max_rows", "ledger", "no_ledger", "ask"}
+    options = {*SAME, *UNIT, *STRUCTURE, *SUMMARY, *PLAN, "level", "unit", "ledger", "no_ledger", "ask"}
     assert options | {"structure", "summary"} == set(inspect.signature(command).parameters) - NO_WORDS
 
 
@@ -187,6 +192,10 @@ name = "jobs-{year}"
 epsilon = "1/3"
 unit = { column = "id", max_rows = 2 }
 output = "jobs-{year}.parquet"
+[[release]]
+name = "people-{year}"
+unit = { column = "id", max_cells = 2 }
+output = "people-{year}.parquet"
 """
 
 
@@ -200,6 +209,8 @@ def test_a_file_has_defaults_parameters_and_paths_beside_it(people: Path) -> Non
     assert recipe.epsilon == Fraction(1, 3)
     assert towns.epsilon == Fraction(1, 10)
     assert recipe.unit == ht.Unit("id", max_rows=2)
+    counted = ht.Recipe.load(people / "below" / "releases.toml", "people-2025", year=2025)
+    assert counted.unit == ht.Unit("id", max_cells=2)
     assert recipe.data == str(people / "below" / "rows-2025.parquet")
     assert recipe.ledger == str(people / "below" / "people.ledger")
     assert towns.where == "regexp_matches(town, '[a-z]{2}') AND town <> '{year}'"
@@ -210,7 +221,7 @@ def test_a_file_has_defaults_parameters_and_paths_beside_it(people: Path) -> Non
     [
         (FILE, {}, "the parameter {year} is not set"),
         (FILE, {"year": 1, "month": 2}, "it has no parameter 'month'"),
-        (FILE, {"year": 1}, "it has 2 releases.\nName one: towns-1, jobs-1."),
+        (FILE, {"year": 1}, "it has 3 releases.\nName one: towns-1, jobs-1, people-1."),
         ("ledgre = 'a'", {}, "unknown key 'ledgre'.\nDid you mean 'ledger'?"),
         ("x = ", {}, "it is no TOML"),
         ("[defaults]", {}, "it has no releases"),

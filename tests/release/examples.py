@@ -62,6 +62,8 @@ MEASURES = [
     Measure(sum_column="amount", clamp=(-5, 100)),
     Measure(unit=Unit("person_id", max_rows=3)),
     Measure(sum_column="amount", clamp=(0, 1 << 5), unit=Unit("person_id", max_rows=1 << 4)),
+    Measure(unit=Unit("person_id", max_cells=10)),
+    Measure(sum_column="amount", clamp=(-3, 1), unit=Unit("person_id", max_cells=3, max_per_cell=2)),
 ]
 PLAN = Assumption(
     rule="plan-1", assumed="as in söuth", size=1000, counts=(1.0, 20.0, 300.0), cells=(5e3, 1 / 3, 1e200)

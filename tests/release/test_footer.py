@@ -17,7 +17,9 @@ from hypothesis import strategies as st
 
 import hushtable as ht
 from hushtable.domain.attributes import Attribute, Integers
+from hushtable.domain.measure import Measure, Unit
 from hushtable.errors import BadRelease
+from hushtable.files.parts import FilePart
 from hushtable.release import footer
 from hushtable.release.footer import entries_of, terms_of
 from hushtable.release.record import Terms
@@ -239,8 +241,61 @@ def test_a_plan_without_a_key_is_refused(key: str) -> None:
 
 
 def test_a_newer_format_asks_for_an_upgrade() -> None:
-    with pytest.raises(BadRelease, match=r"format 6, .* up to 5\. Upgrade: pip install --upgrade hushtable"):
-        read({"format": 6})
+    with pytest.raises(BadRelease, match=r"format 7, .* up to 6\. Upgrade: pip install --upgrade hushtable"):
+        read({"format": 7})
+
+
+BY_CELL = Measure(unit=Unit("id", max_cells=10, max_per_cell=2))
+
+
+def test_readers_that_know_of_rows_alone_ask_for_an_upgrade(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the rows of the file are, and where it is a part of several."""
+    made = [terms(measure=BY_CELL), *(tree_terms(each, measure=BY_CELL) for each in (*STRUCTURES, *PRUNED))]
+    for each in made:
+        assert read(document(each)) == each
+        assert document(each)["format"] == 6
+    part = footer.entries_of(made[0], FilePart(number=0, of=2, before=None))[footer.KEY]
+    assert json.loads(part)["format"] == 6
+    monkeypatch.setattr(footer, "FORMAT", 5)
+    for each in made:
+        with pytest.raises(BadRelease, match=r"format 6, .* up to 5\. Upgrade"):
+            read(document(each))
+
+
+def test_bounds_of_a_unit_are_in_the_footer() -> None:
+    said = document(terms(measure=BY_CELL))["measure"]["unit"]
+    assert said == {"column": "id", "max_cells": 10, "max_per_cell": 2}
+    once = document(terms(measure=Measure(unit=Unit("id", max_cells=10))))
+    assert once["measure"]["unit"] == {"column": "id", "max_cells": 10, "max_per_cell": 1}
+    by_row = document(terms(measure=Measure(unit=Unit("id", max_rows=10))))
+    assert (by_row["format"], by_row["measure"]["unit"]) == (1, {"column": "id", "max_rows": 10})
+
+
+@pytest.mark.parametrize(
+    ("unit", "said"),
+    [
+        ({"max_cells": 10}, "no `max_per_cell`"),
+        ({"max_cells": 10, "max_per_cell": 2, "max_rows": 20}, "two bounds"),
+        ({"max_cells": 0, "max_per_cell": 2}, "max_cells=0"),
+        ({"max_cells": 10, "max_per_cell": 3}, "changes what is published by up to 30"),
+        ({"max_cells": "10", "max_per_cell": 2}, "its `max_cells` is"),
+        ({"max_rows": 20}, "format is 6, which does not fit"),
+    ],
+)
+def test_bounds_that_make_no_sense_are_refused(unit: dict[str, Any], said: str) -> None:
+    changed = document(terms(measure=BY_CELL))
+    changed["measure"]["unit"] = {"column": "id", **unit}
+
+    with pytest.raises(BadRelease, match=said):
+        read(changed)
+
+
+def test_a_number_of_a_format_without_bounds_on_cells_is_refused() -> None:
+    for number in range(1, 6):
+        with pytest.raises(BadRelease, match=f"format is {number}, which does not fit"):
+            read(document(terms(measure=BY_CELL)) | {"format": number})
+    with pytest.raises(BadRelease, match="format is 6, which does not fit"):
+        read(document(terms()) | {"format": 6})
 
 
 def test_readers_of_format_1_open_cells_and_ask_for_an_upgrade_for_trees(

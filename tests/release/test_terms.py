@@ -122,6 +122,22 @@ PREPARED = "what one person adds to that table is not bounded by this release."
             f"clamped to 0..9) is protected with epsilon = 0.1 {PURE} all rows of one id).",
         ),
         (
+            {"measure": Measure(unit=Unit("person_id", max_cells=10))},
+            "Each person_id (all rows with one value of that column, counted in at most 10 cells of the "
+            f"finest table, once in each) is protected with epsilon = 0.1 {PURE} all rows of one person_id).",
+        ),
+        (
+            {"measure": Measure(unit=Unit("id", max_cells=1, max_per_cell=2))},
+            "Each id (all rows with one value of that column, counted in at most 1 cell of the finest "
+            f"table, up to 2 times in each) is protected with epsilon = 0.1 {PURE} all rows of one id).",
+        ),
+        (
+            {"measure": Measure(sum_column="pay", clamp=(0, 9), unit=Unit("id", max_cells=10))},
+            "Each id (all rows with one value of that column, counted in at most 10 cells of the finest "
+            "table, one row in each, their pay clamped to 0..9) "
+            f"is protected with epsilon = 0.1 {PURE} all rows of one id).",
+        ),
+        (
             {"measure": UNIT, "query": "SELECT home, upper(name) AS person_id FROM data"},
             "Each person_id, as the query computes it (all rows with one value of that column, of which at "
             f"most 3 count) is protected with epsilon = 0.1 {PURE} all rows of one person_id).",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import combinations_with_replacement, product
+from itertools import combinations, combinations_with_replacement, product
 
 import pytest
 
@@ -21,14 +21,28 @@ MEASURES = [
     Measure(unit=ht.Unit("person", max_rows=2)),
     Measure(sum_column="age", clamp=(-3, 1), unit=ht.Unit("person", max_rows=2)),
 ]
+BY_CELL = [
+    Measure(unit=ht.Unit("person", max_cells=1)),
+    Measure(unit=ht.Unit("person", max_cells=2)),
+    Measure(unit=ht.Unit("person", max_cells=3)),
+    Measure(unit=ht.Unit("person", max_cells=2, max_per_cell=2)),
+    Measure(sum_column="age", clamp=(-2, 1), unit=ht.Unit("person", max_cells=2)),
+]
 
 
 def contributions(measure: Measure, cells: list[Cell]) -> Iterable[dict[Cell, int]]:
     """Everything that one unit may add to the table."""
     low, high = measure.clamp or (1, 1)
     amounts = sorted({low, high, 0} if measure.clamp else {1})
+    unit = measure.unit
+    if unit is not None and unit.max_cells is not None and unit.max_per_cell is not None:
+        sums = {sum(rows) for rows in combinations_with_replacement([*amounts, 0], unit.max_per_cell)}
+        for count in range(1, 1 + min(unit.max_cells, len(cells))):
+            for places in combinations(cells, count):
+                yield from (dict(zip(places, values, strict=True)) for values in product(sums, repeat=count))
+        return
     rows = list(product(cells, amounts))
-    for count in range(1, 1 + (measure.unit.max_rows if measure.unit else 1)):
+    for count in range(1, 1 + (unit.max_rows or 0 if unit else 1)):
         for chosen in combinations_with_replacement(rows, count):
             added: dict[Cell, int] = {}
             for cell, amount in chosen:

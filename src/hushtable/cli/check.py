@@ -14,6 +14,8 @@ from hushtable.cli.options import (
     DomainFile,
     Json,
     Levels,
+    MaxCells,
+    MaxPerCell,
     MaxRows,
     Memory,
     Query,
@@ -45,6 +47,8 @@ def check(
     clamp: Clamp = None,
     unit: UnitColumn = None,
     max_rows: MaxRows = None,
+    max_cells: MaxCells = None,
+    max_per_cell: MaxPerCell = None,
     rows_are_units: RowsAreUnits = False,
     memory: Memory = None,
     stray: Annotated[
@@ -58,19 +62,28 @@ def check(
 
     Says which columns match, how many rows lie inside the declared values, and what happens to the
     others. Numbers only: no value of a row is shown, unless --stray asks for it. With --unit, it shows how
-    many rows each bound would keep. The exit code is 0 if publishing would run, and would count any row.
+    many rows each bound on rows, or on cells, would keep. The exit code is 0 if publishing would run, and
+    would count any row.
 
     \b
     Examples:
       hushtable check people.parquet --domain people.toml
       hushtable check visits.csv --domain visits.toml --unit person_id --max-rows 3
+      hushtable check visits.csv --domain visits.toml \\
+        --unit person_id --max-cells 3
       hushtable check flows.parquet --domain flows.toml --count-column people
     """
     from hushtable.cli.printing import print_json, reading
     from hushtable.engines.local.checking import check_rows
 
     measure = measured(
-        count_column=count_column, sum_column=sum_column, clamp=clamp, unit=unit, max_rows=max_rows
+        count_column=count_column,
+        sum_column=sum_column,
+        clamp=clamp,
+        unit=unit,
+        max_rows=max_rows,
+        max_cells=max_cells,
+        max_per_cell=max_per_cell,
     )
     declared = loaded(domain, level)
     with reading():
@@ -177,7 +190,8 @@ def _bounds(look: UnitLook) -> Table:
     """Return what each bound on the rows of a unit would keep."""
     from hushtable.cli.printing import table
 
-    rows = table("--max-rows", "rows kept", numbers=("--max-rows", "rows kept"))
+    option = "--max-rows" if look.unit.max_rows is not None else "--max-cells"
+    rows = table(option, "rows kept", numbers=(option, "rows kept"))
     for most, kept in look.worth_naming:
         rows.add_row(f"{most:,}", f"{kept:,}")
     return rows
@@ -199,15 +213,13 @@ def _totals(report: Report) -> Table:
     if report.rows_dropped is not None and report.rows_counted is not None:
         totals.add_row("rows dropped", f"{report.rows_dropped:,}", "each once, whatever rules drop it")
         if report.unit is not None:
-            look, bound = report.unit, report.unit.unit.max_rows
+            look = report.unit
             totals.add_row("  without a unit", f"{look.missing:,}", f"no value in {look.unit.column}")
-            totals.add_row(
-                "rows beyond the bound", f"{look.rows_beyond:,}", f"more than {bound:,} of one unit"
-            )
+            totals.add_row("rows beyond the bound", f"{look.rows_beyond:,}", look.beyond)
         totals.add_row("rows counted", f"{report.rows_counted:,}", "")
         if report.unit is not None:
             totals.add_row("units", f"{look.units:,}", "with rows that are not dropped")
-            totals.add_row("  above the bound", f"{look.above_bound:,}", f"with more than {bound:,} rows")
+            totals.add_row("  above the bound", f"{look.above_bound:,}", f"with {look.above}")
     return totals
 
 

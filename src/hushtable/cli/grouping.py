@@ -12,7 +12,10 @@ from typer.core import TyperCommand
 
 GROUPS: dict[str, tuple[str, ...]] = {
     "Data": ("data", "domain", "level", "where", "query", "memory", "engine", "master"),
-    "Who is protected": ("unit", "max_rows", "count_column", "sum_column", "clamp", "rows_are_units"),
+    "Who is protected": (
+        *("unit", "max_rows", "max_cells", "max_per_cell", "count_column", "sum_column", "clamp"),
+        "rows_are_units",
+    ),
     "Privacy": ("epsilon", "ledger", "no_ledger", "total_share"),
     "What is published": (
         *("ask", "size", "summary", "cutoff", "threshold", "one_sided", "structure", "order", "branching"),
@@ -24,7 +27,10 @@ GROUPS: dict[str, tuple[str, ...]] = {
 }
 GROUPED = frozenset(name for names in GROUPS.values() for name in names)
 COMMON = frozenset(
-    ("data", "domain", "where", "unit", "max_rows", "epsilon", "ledger", "no_ledger", "ask", "size", "output")
+    (
+        *("data", "domain", "where", "unit", "max_rows", "max_cells", "epsilon", "ledger", "no_ledger"),
+        *("ask", "size", "output"),
+    )
 )
 _ALL = "hushtable.help_all"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
 
@@ -36,6 +36,12 @@ UnitColumn: TypeAlias = Annotated[
 ]
 MaxRows: TypeAlias = Annotated[
     int | None, typer.Option(metavar="K", help="Count at most K rows of each unit.")
+]
+MaxCells: TypeAlias = Annotated[
+    int | None, typer.Option(metavar="K", help="Or: count each unit in at most K cells, once in each.")
+]
+MaxPerCell: TypeAlias = Annotated[
+    int | None, typer.Option(metavar="C", help="With --max-cells: up to C times in each.")
 ]
 RowsAreUnits: TypeAlias = Annotated[
     bool, typer.Option("--rows-are-units", help="Allow any query: its rows are what is protected.")
@@ -159,14 +165,33 @@ def measured(
     clamp: tuple[int, int] | None,
     unit: str | None,
     max_rows: int | None,
+    max_cells: int | None,
+    max_per_cell: int | None,
 ) -> Measure:
     """Return what is counted, from the options."""
     from hushtable.domain.measure import Measure, Unit
 
-    need_both({"--unit": unit, "--max-rows": max_rows})
+    said = unit_of(unit, max_rows=max_rows, max_cells=max_cells, max_per_cell=max_per_cell)
     need_both({"--sum-column": sum_column, "--clamp": clamp})
-    bounded = None if unit is None or max_rows is None else Unit(unit, max_rows=max_rows)
+    bounded = None if said is None else Unit(**said)
     return Measure(count_column=count_column, sum_column=sum_column, clamp=clamp, unit=bounded)
+
+
+def unit_of(
+    unit: str | None, *, max_rows: int | None, max_cells: int | None, max_per_cell: int | None
+) -> dict[str, Any] | None:
+    """Return who is protected and how much of each counts, as words of a recipe."""
+    if max_rows is not None and max_cells is not None:
+        raise typer.BadParameter("Give one of --max-rows and --max-cells.")
+    if max_per_cell is not None and max_cells is None:
+        raise typer.BadParameter("--max-per-cell goes with --max-cells.")
+    if (unit is None) != (max_rows is None and max_cells is None):
+        hint = "give both, or neither; --max-cells K may take the place of --max-rows."
+        raise typer.BadParameter(f"--unit and --max-rows go together: {hint}")
+    if unit is None:
+        return None
+    bounds = {"max_rows": max_rows, "max_cells": max_cells, "max_per_cell": max_per_cell}
+    return {"column": unit, **{name: most for name, most in bounds.items() if most is not None}}
 
 
 def need_both(options: dict[str, object]) -> None:

@@ -23,6 +23,8 @@ from hushtable.cli.options import (
     Levels,
     LikeFile,
     MarginalSets,
+    MaxCells,
+    MaxPerCell,
     MaxRows,
     ProfileFile,
     Rho,
@@ -60,6 +62,8 @@ def plan(
     clamp: Clamp = None,
     unit: UnitColumn = None,
     max_rows: MaxRows = None,
+    max_cells: MaxCells = None,
+    max_per_cell: MaxPerCell = None,
     total_share: TotalShare = "1/50",
     structure: Annotated[
         Literal["cells", "sketch"],
@@ -127,7 +131,13 @@ def plan(
             raise typer.BadParameter("--output goes with --sweep.")
         check_picture(output, overwrite=overwrite)
     measure = measured(
-        count_column=count_column, sum_column=sum_column, clamp=clamp, unit=unit, max_rows=max_rows
+        count_column=count_column,
+        sum_column=sum_column,
+        clamp=clamp,
+        unit=unit,
+        max_rows=max_rows,
+        max_cells=max_cells,
+        max_per_cell=max_per_cell,
     )
     levels, finest = levels_of(level), Domain.load(domain)
     noised = structure_of(

@@ -25,6 +25,8 @@ from hushtable.cli.options import (
     Levels,
     LikeFile,
     MarginalSets,
+    MaxCells,
+    MaxPerCell,
     MaxRows,
     Memory,
     ProfileFile,
@@ -125,6 +127,8 @@ def publish(
     clamp: Clamp = None,
     unit: UnitColumn = None,
     max_rows: MaxRows = None,
+    max_cells: MaxCells = None,
+    max_per_cell: MaxPerCell = None,
     rows_are_units: RowsAreUnits = False,
     memory: Memory = None,
     engine: Annotated[
@@ -156,6 +160,8 @@ def publish(
         --ask town --ask town,age --output asked.parquet --ledger people.ledger
       hushtable publish visits.csv --domain visits.toml --epsilon 1 --size 5000 \\
         --unit person_id --max-rows 3 --output visits.parquet --no-ledger
+      hushtable publish visits.csv --domain visits.toml --epsilon 1 --size 5000 \\
+        --unit person_id --max-cells 10 --output people.parquet --no-ledger
       hushtable publish commute.parquet --domain blocks.toml --level home=tract \\
         --epsilon 0.1 --size 5000 --output tracts.parquet --ledger commuters.ledger
       hushtable publish commute.parquet --domain commute.toml --structure dyadic \\

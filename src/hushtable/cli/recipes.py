@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from hushtable.cli.options import levels_of, marginals_of, need_both, weights_of
+from hushtable.cli.options import levels_of, marginals_of, need_both, unit_of, weights_of
 
 if TYPE_CHECKING:
     from hushtable.publishing.recipe import Recipe
@@ -44,6 +44,7 @@ SAME = (
     ),
 )
 # Options that are a part of a word.
+UNIT = ("max_rows", "max_cells", "max_per_cell")
 STRUCTURE = ("order", "branching", "width", "depth", "marginals", "weights", "consistent")
 SUMMARY = ("cutoff", "threshold", "one_sided")
 PLAN = ("expect_cells", "expect_mean", "expect_sd", "profile", "like")
@@ -53,15 +54,13 @@ def recipe_of(options: Mapping[str, Any]) -> Recipe:
     """Return the recipe that the options of `hushtable publish` say; others are about how it speaks."""
     from hushtable.publishing.recipe import Recipe
 
-    need_both({"--unit": options["unit"], "--max-rows": options["max_rows"]})
     need_both({"--sum-column": options["sum_column"], "--clamp": options["clamp"]})
     if options["no_ledger"] and options["ledger"] is not None:
         raise typer.BadParameter("Give one of --ledger FILE and --no-ledger.")
-    unit = options["unit"] and {"column": options["unit"], "max_rows": options["max_rows"]}
     return Recipe(
         **{word: options[word] for word in SAME},
         level=levels_of(options["level"]),
-        unit=unit,
+        unit=unit_of(options["unit"], **{word: options[word] for word in UNIT}),
         ledger=False if options["no_ledger"] else options["ledger"],
         ask=options["ask"] or None,
         structure=_structure(options),

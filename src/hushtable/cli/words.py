@@ -7,7 +7,7 @@ from math import log10, sqrt
 from typing import TYPE_CHECKING, NamedTuple
 
 from hushtable.domain.measure import Measure
-from hushtable.domain.wording import many
+from hushtable.domain.wording import bounds_in_words, many
 from hushtable.errors import printable as printable
 from hushtable.laws.acceptance import Acceptance
 from hushtable.laws.law import NoiseLaw
@@ -92,15 +92,20 @@ def threshold_in_words(threshold: float, *, cutoff: bool, consistent: bool = Fal
 
 def measure_in_words(measure: Measure, counts: str = "") -> str:
     """Return what a cell counts; `counts` is what the owner calls it."""
-    said = printable(counts) or "rows"
+    unit = measure.unit
+    once = unit is not None and unit.max_per_cell == 1  # however many rows somebody has in a cell
+    said = printable(counts) or ("people" if once else "rows")
     if measure.count_column is not None:
         said = f"{printable(counts) or 'people'}, by column {printable(measure.count_column)}"
     if measure.sum_column is not None and measure.clamp is not None:
         low, high = measure.clamp
         said = f"the sum of column {printable(measure.sum_column)}, each value clamped to {low:,}..{high:,}"
-    if measure.unit is not None:
-        rows = f"{measure.unit.max_rows:,}" if counts else many(measure.unit.max_rows, "row", "rows")
-        said += f", at most {rows} of each {printable(measure.unit.column)}"
+    if unit is not None and unit.max_rows is not None:
+        rows = f"{unit.max_rows:,}" if counts else many(unit.max_rows, "row", "rows")
+        said += f", at most {rows} of each {printable(unit.column)}"
+    elif unit is not None:
+        bounds = bounds_in_words(unit, rows=measure.clamp is not None)
+        said += f", each {printable(unit.column)} in {bounds}"
     return said
 
 

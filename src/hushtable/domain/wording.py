@@ -6,6 +6,7 @@ from math import log10
 
 from hushtable.domain.attributes import Bins, Categories, Edges, Integers, Kind, Other, Rule, Times
 from hushtable.domain.kinds import plain
+from hushtable.domain.measure import Unit
 from hushtable.errors import printable
 
 _FEW = 4  # categories and edges that are shown
@@ -54,6 +55,27 @@ def rule_in_words(rule: Rule) -> str:
     if isinstance(rule, Other):
         return f"to {rule.value!r}"
     return {"drop": "dropped", "clamp": "clamped", "error": "error"}[rule]
+
+
+def bounds_in_words(unit: Unit, *, rows: bool = True, cells_of: str = "") -> str:
+    """Return how much of a unit counts; `rows`: whether rows with amounts do, and not the unit itself.
+
+    >>> bounds_in_words(Unit("person_id", max_rows=3)), bounds_in_words(Unit("person_id", max_cells=1))
+    ('at most 3 rows', 'at most 1 cell, one row in each')
+    >>> bounds_in_words(Unit("person_id", max_cells=10), rows=False)
+    'at most 10 cells, once in each'
+    >>> bounds_in_words(Unit("person_id", max_cells=10, max_per_cell=2), rows=False)
+    'at most 10 cells, up to 2 times in each'
+    """
+    if unit.max_rows is not None:
+        return f"at most {many(unit.max_rows, 'row', 'rows')}"
+    assert unit.max_cells is not None
+    each = unit.max_per_cell
+    if rows:
+        often = "one row" if each == 1 else f"up to {each:,} rows"
+    else:
+        often = "once" if each == 1 else f"up to {each:,} times"
+    return f"at most {many(unit.max_cells, 'cell', 'cells')}{cells_of}, {often} in each"
 
 
 def cells_in_words(cells: int) -> str:

@@ -34,6 +34,16 @@ class Sensitivities:
         """Return those of a table that one unit changes by `most` in all, perhaps in one cell."""
         return cls(l1=Fraction(most), l2_squared=Fraction(most) ** 2, per_cell=Fraction(most))
 
+    @classmethod
+    def of_cells(cls, cells: int, each: Fraction | int) -> Sensitivities:
+        """Return those of a table that one unit changes in so many cells, by up to `each` in one.
+
+        >>> Sensitivities.of_cells(10, 1)
+        Sensitivities(l1=Fraction(10, 1), l2_squared=Fraction(10, 1), per_cell=Fraction(1, 1))
+        """
+        per_cell = Fraction(each)
+        return cls(l1=cells * per_cell, l2_squared=cells * per_cell**2, per_cell=per_cell)
+
     def added_up(self) -> Sensitivities:
         """Return those of sums of cells, each cell in one sum: all that a unit changes may meet in one."""
         return self.of_rows(self.l1)

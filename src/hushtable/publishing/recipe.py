@@ -42,6 +42,7 @@ from hushtable.structures.structure import Structure
 ASSUMPTIONS = ("expect_cells", "expect_mean", "expect_sd", "profile", "like")  # words of a plan
 _PATHS_OF_PLAN = ("profile", "like")
 ASKED = ("ask", "size", "structure", "summary", "total_share")  # what a release tells in these words
+_UNITS = ({"column", "max_rows"}, {"column", "max_cells"}, {"column", "max_cells", "max_per_cell"})
 
 
 class WantedSummary(NamedTuple):
@@ -69,7 +70,8 @@ class Recipe:
     ==================  =====================================================================
     words               also said as
     ==================  =====================================================================
-    `unit`              {"column": "person_id", "max_rows": 3}
+    `unit`              {"column": "person_id", "max_rows": 3}; {"column": "person_id", "max_cells": 10},
+                        with "max_per_cell": 2 or without
     `structure`         its name, or {"name": "tree", "branching": 16}
     `summary`           its name, or {"name": "filter", "cutoff": 20, "one_sided": True}
     `plan`              what it assumes: {"like": "last-year.parquet"}, {"profile": "counts.csv"},
@@ -375,10 +377,11 @@ def _domain(given: object) -> Domain | str:
 def _unit(given: object) -> Unit | None:
     """Return who is protected; what is no unit is refused by `Measure`."""
     if isinstance(given, Mapping):
-        if set(given) != {"column", "max_rows"}:
-            fact = f"unit={shown(given)} does not say `column` and `max_rows`, and nothing else"
-            raise BadChoice(fact, 'Write { column = "person_id", max_rows = 3 }.')
-        return Unit(given["column"], max_rows=given["max_rows"])
+        if set(given) not in _UNITS:
+            fact = f"unit={shown(given)} does not say `column` and one of `max_rows` and `max_cells`"
+            hint = 'Write { column = "person_id", max_rows = 3 } or { column = "person_id", max_cells = 10 }'
+            raise BadChoice(fact, f"{hint}; `max_per_cell` may go with the latter, and nothing else.")
+        return Unit(**given)
     return given  # type: ignore[return-value]
 
 
@@ -494,7 +497,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Decimal):
         return str(value)
     if isinstance(value, Unit):
-        return {"column": value.column, "max_rows": value.max_rows}
+        return value.words
     if is_structure(value):
         settings = {key: each for key, each in value.to_entries().items() if each is not None}
         return {"name": value.name, **settings} if settings else value.name

@@ -37,7 +37,7 @@ from hushtable.release.terms import TOTAL_ALONE, Part, Terms
 from hushtable.structures.registry import STRUCTURES
 from hushtable.structures.structure import Structure
 
-FORMAT = 5  # the highest that is known; older kinds of files keep theirs, so that older readers open them
+FORMAT = 6  # the highest that is known; older kinds of files keep theirs, so that older readers open them
 KEY = "hushtable"
 DOMAIN_KEY = "hushtable.domain"
 PART_KEY = "file_part"  # `parts` are the marginals of a cube
@@ -59,7 +59,7 @@ class Said(NamedTuple):
 def entries_of(terms: Terms, part: FilePart | None = None) -> dict[str, str]:
     """Return the entries of the footer: the terms, and beside them the domain if it is long."""
     document = {
-        "format": _format_of(terms.structure, part, terms.law_name),
+        "format": _format_of(terms.structure, part, terms.law_name, terms.measure.unit),
         "version": terms.version,
         "guarantee": terms.guarantee,
         "domain_digest": terms.domain.digest,
@@ -144,7 +144,8 @@ def _terms(said: Said) -> Terms:
         _refuse("its domain does not have the digest that it states")
     structure, law_name = _structure(document), _law_name(document)
     unit = _unit_of(law_name)
-    if document["format"] != _format_of(structure, said.part, law_name):
+    measure = _measure(_object(_get(document, "measure"), "its measure"))
+    if document["format"] != _format_of(structure, said.part, law_name, measure.unit):
         _refuse(f"its format is {document['format']}, which does not fit its structure")
     total = _get(document, "total", str | None)
     spent = _exact(document, f"total_{unit}")
@@ -152,7 +153,7 @@ def _terms(said: Said) -> Terms:
         raise BadRelease(TOTAL_ALONE, "Give both or neither.")
     return Terms(
         domain=domain,
-        measure=_measure(_object(_get(document, "measure"), "its measure")),
+        measure=measure,
         rows_are_units=_get(document, "rows_are_units", bool),
         where=_sql(document, "where"),
         query=_sql(document, "query"),
@@ -196,7 +197,7 @@ def _measure_table(measure: Measure) -> dict[str, Any]:
         "count_column": measure.count_column,
         "sum_column": measure.sum_column,
         "clamp": None if measure.clamp is None else list(measure.clamp),
-        "unit": None if unit is None else {"column": unit.column, "max_rows": unit.max_rows},
+        "unit": None if unit is None else unit.words,
     }
 
 
@@ -204,7 +205,10 @@ def _measure(table: Mapping[str, Any]) -> Measure:
     unit = None
     if _get(table, "unit") is not None:
         said = _object(table["unit"], "its unit")
-        unit = Unit(_line(said, "column", str), max_rows=_get(said, "max_rows", int))
+        bounds = ["max_cells", "max_per_cell"] if "max_cells" in said else ["max_rows"]
+        if "max_rows" in said and "max_rows" not in bounds:
+            _refuse("its unit has two bounds, `max_rows` and `max_cells`")
+        unit = Unit(_line(said, "column", str), **{name: _get(said, name, int) for name in bounds})
     return Measure(
         count_column=_line(table, "count_column", str | None),
         sum_column=_line(table, "sum_column", str | None),
@@ -225,12 +229,15 @@ def _law_name(document: Mapping[str, Any]) -> str:
         raise BadRelease(f"its noise has the law {shown(name)}, which is not known here", hint) from None
 
 
-def _format_of(structure: Structure, part: FilePart | None, law_name: str) -> int:
+def _format_of(structure: Structure, part: FilePart | None, law_name: str, unit: Unit | None) -> int:
     """Return the number of the format: 1 for cells, 2 for the nodes of a tree, 3 for sketches and cubes.
 
     A part of any of them has 4, so that no older reader takes it for the whole. Several tables have 5, and so
-    has whatever has noise of another law, so that no older reader takes it for geometric.
+    has whatever has noise of another law, so that no older reader takes it for geometric. Whatever counts
+    people cell by cell has 6, for older readers know of rows alone.
     """
+    if unit is not None and unit.max_cells is not None:
+        return 6
     if law_name != DEFAULT_LAW:
         return 5
     return structure.format if part is None else max(4, structure.format)

@@ -16,7 +16,8 @@ from hushtable.domain.domain import Domain
 from hushtable.domain.keys import KeySpace
 from hushtable.domain.kinds import plain
 from hushtable.domain.limits import LARGEST_SETTING, LARGEST_TOTAL, LONGEST_SQL, LONGEST_TEXT
-from hushtable.domain.measure import Measure
+from hushtable.domain.measure import Measure, Unit
+from hushtable.domain.wording import bounds_in_words
 from hushtable.errors import BadChoice, BadNumber, BadRelease, printable, shown
 from hushtable.laws.conversions import rho_to_epsilon, rounded
 from hushtable.laws.costs import Cost
@@ -347,7 +348,7 @@ class Terms:
         summed = printable(self.measure.sum_column or "")
         values = f", its {summed} clamped to {clamp[0]}..{clamp[1]}" if clamp else ""
         if unit is not None:
-            rows = f"all rows{table} with one value of that column, of which at most {unit.max_rows} count"
+            rows = f"all rows{table} with one value of that column, {self._counted_of(unit)}"
             if clamp:
                 rows += f", their {summed} clamped to {clamp[0]}..{clamp[1]}"
             named = printable(unit.column)
@@ -362,6 +363,13 @@ class Terms:
             )
         about = f"{table}{values}".removeprefix(" ").removeprefix(", ")
         return f"Each row ({about})" if about else "Each row", "one row", "with k rows"
+
+    def _counted_of(self, unit: Unit) -> str:
+        """Return how much of a unit counts, as what follows a comma."""
+        if unit.max_rows is not None:
+            return f"of which at most {unit.max_rows} count"
+        summed = self.measure.clamp is not None
+        return f"counted in {bounds_in_words(unit, rows=summed, cells_of=' of the finest table')}"
 
 
 def as_text(value: Fraction) -> str:

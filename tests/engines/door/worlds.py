@@ -409,12 +409,19 @@ class Draw:
         }
         return Attribute(name=name, values=kinds[kind], outside=self.one(("drop", "clamp")))
 
+    def _bounds(self) -> dict[str, int]:
+        """How much of a unit counts."""
+        if self.chance(0.5):
+            return {"max_rows": self.one((1, 1, 2, 3))}
+        each: dict[str, int] = self.one(({}, {}, {"max_per_cell": 2}, {"max_per_cell": 1}))
+        return {"max_cells": self.one((1, 1, 2, 3)), **each}
+
     def _measure(
         self, measured: str, names: list[str], unit_at: int | None, amount_at: int | None, form: str
     ) -> dict[str, Any]:
         measure: dict[str, Any] = {}
         if unit_at is not None:
-            measure["unit"] = (self._spelled(names[unit_at], form), self.one((1, 1, 2, 3)))
+            measure["unit"] = (self._spelled(names[unit_at], form), self._bounds())
         if amount_at is not None:
             name = self._spelled(names[amount_at], form)
             if measured == "count":

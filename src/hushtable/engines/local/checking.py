@@ -125,7 +125,7 @@ def check_rows(
         if measure.amount_column is not None:
             looks.append(_amount_look(measure, measure.amount_column, rows.columns))
         unit = None if measure.unit is None else _unit_look(measure.unit, rows.columns)
-        looks, unit, read, kept = _counted(rows, looks, unit)
+        looks, unit, read, kept = _counted(rows, looks, unit, attributes=len(domain.attributes))
         looks = [_with_strays(look, rows, stray) for look in looks]
         unreadable = rows.unreadable()
         columns = list(rows.columns)
@@ -245,8 +245,8 @@ class _Counted(NamedTuple):
     kept: int
 
 
-def _counted(rows: OpenedRows, looks: Sequence[Look], unit: UnitLook | None) -> _Counted:
-    """Count the fates of all rows at the columns that fit, in one query."""
+def _counted(rows: OpenedRows, looks: Sequence[Look], unit: UnitLook | None, *, attributes: int) -> _Counted:
+    """Count the fates of all rows at the columns that fit, in one query; `attributes`: looks at a cell's."""
     fitting = [look for look in looks if look.problem is None]
     # Which rows of a unit are beyond its bound depends on those that are dropped: all columns must fit.
     bound = unit.unit if unit is not None and not unit.problem and len(fitting) == len(looks) else None
@@ -258,27 +258,31 @@ def _counted(rows: OpenedRows, looks: Sequence[Look], unit: UnitLook | None) -> 
         coded = coding(rows.sql, rows.columns, Domain(attributes=numbered), Measure(unit=bound))
         for name, table in coded.tables.items():
             rows.connection.register(name, table)
-        sql = coded.sql
+        codes = []
         for i, (attribute, place) in enumerate(zip(numbered, coded.places, strict=True)):
             flags += [f"missing{i}", f"r{i} IS NULL AND NOT missing{i}"]
             flags += [f"r{i} IS NOT NULL AND {outside}" for outside in (place.below, place.above)]
-            dropped.append(f"({code_sql(attribute, i, place)}) IS NULL")
+            codes.append(f"{code_sql(attribute, i, place)} AS c{i}")
+            dropped.append(f"c{i} IS NULL")
+        sql = f"SELECT *, {', '.join(codes)} FROM ({coded.sql}) AS rows"
     flags.append(f"NOT ({' OR '.join(dropped)})")
 
-    unit_sql, grouped = ("", "") if bound is None else ("unit, ", " GROUP BY unit")
     counts = ", ".join(f"count(*) FILTER (WHERE {flag}) AS f{i}" for i, flag in enumerate(flags))
     sums = [f"coalesce(sum(f{i}), 0)" for i in range(len(flags))]
-    if bound is not None:
-        kept_rows = f"f{len(flags) - 1}"
+    if bound is None:
+        sql = f"SELECT {counts} FROM ({sql}) AS rows"
+    else:
+        cells = [f"c{i}" for i in range(attributes)]
+        sql = _unit_sql(bound, sql, counts, flags=len(flags), cells=cells)
+        most = bound.max_rows or bound.max_cells
         sums += [
             "coalesce(sum(f0) FILTER (WHERE unit IS NULL), 0)",
-            f"count(*) FILTER (WHERE {kept_rows} > 0)",
-            f"count(*) FILTER (WHERE {kept_rows} > {bound.max_rows})",
-            f"coalesce(sum(greatest({kept_rows} - {bound.max_rows}, 0)), 0)",
-            *(f"coalesce(sum(least({kept_rows}, {most})), 0)" for most in _BOUNDS),
+            "count(*) FILTER (WHERE places > 0)",
+            f"count(*) FILTER (WHERE places > {most})",
+            f"coalesce(sum(f{len(flags) - 1}), 0) - {_kept_sql(most)}",
+            *map(_kept_sql, _BOUNDS),
         ]
-    sql = f"SELECT {', '.join(sums)} FROM (SELECT {unit_sql}{counts} FROM ({sql}) AS rows{grouped}) AS units"
-    numbers = iter(fetched(sql, rows.connection)[0])
+    numbers = iter(fetched(f"SELECT {', '.join(sums)} FROM ({sql}) AS units", rows.connection)[0])
 
     read = next(numbers)
     done = []
@@ -295,6 +299,28 @@ def _counted(rows: OpenedRows, looks: Sequence[Look], unit: UnitLook | None) -> 
         found_numbers = {name: next(numbers) for name in names}
         unit = replace(unit, **found_numbers, kept=dict(zip(_BOUNDS, numbers, strict=True)))
     return _Counted(done, unit, read, kept)
+
+
+def _unit_sql(bound: Unit, sql: str, counts: str, *, flags: int, cells: Sequence[str]) -> str:
+    """Return the counts of each unit, its `places`, of which so many count, and the `most_rows` in them.
+
+    A place is a row, or a cell with so many of the unit's rows as may count there.
+    """
+    rows = f"f{flags - 1}"  # those that no rule drops
+    if bound.max_cells is None:
+        units = f"SELECT unit, {counts} FROM ({sql}) AS rows GROUP BY unit"
+        return f"SELECT *, {rows} AS places, {rows} AS most_rows FROM ({units}) AS units"
+    each = f"SELECT unit, {counts} FROM ({sql}) AS rows GROUP BY unit, {', '.join(cells)}"
+    added = ", ".join(f"sum(f{i}) AS f{i}" for i in range(flags))
+    places = f"count(*) FILTER (WHERE {rows} > 0) AS places"
+    most_rows = f"sum(least({rows}, {bound.max_per_cell})) AS most_rows"
+    return f"SELECT unit, {added}, {places}, {most_rows} FROM ({each}) AS cells GROUP BY unit"
+
+
+def _kept_sql(most: int | None) -> str:
+    """Return how many rows a bound keeps: on average, where places that are chosen may hold several."""
+    kept = f"most_rows * least(places, {most}) / places"
+    return f"CAST(coalesce(round(sum(CASE WHEN places > 0 THEN {kept} END)), 0) AS BIGINT)"
 
 
 def _with_strays(look: Look, rows: OpenedRows, most: int) -> Look:

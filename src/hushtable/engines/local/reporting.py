@@ -12,7 +12,7 @@ from typing import Any
 
 from hushtable.domain.attributes import Attribute
 from hushtable.domain.measure import Unit
-from hushtable.domain.wording import cells_in_words, rule_in_words
+from hushtable.domain.wording import cells_in_words, many, rule_in_words
 from hushtable.engines.sliced.rows import Unread
 from hushtable.errors import printable, shown
 
@@ -71,7 +71,8 @@ class Look:
 class UnitLook:
     """How many units there are in the rows that no rule drops, and what the bound cuts off. Private.
 
-    `kept` tells for each bound from 1 to 10 how many rows it would keep.
+    `kept` tells for each bound from 1 to 10 on rows, or on cells, how many rows it would keep. With several
+    rows to a cell, that is an average over the choice of cells, and so is `rows_beyond`.
     """
 
     unit: Unit
@@ -82,6 +83,21 @@ class UnitLook:
     above_bound: int = 0
     rows_beyond: int = 0
     kept: Mapping[int, int] = field(default_factory=dict)
+
+    @property
+    def beyond(self) -> str:
+        """What rows beyond the bound are, in words."""
+        if self.unit.max_rows is not None:
+            return f"more than {self.unit.max_rows:,} of one unit"
+        cells = many(self.unit.max_cells or 0, "cell", "cells")
+        return f"more than {self.unit.max_per_cell:,} of one unit in a cell, or in more than {cells}"
+
+    @property
+    def above(self) -> str:
+        """What units above the bound have, in words."""
+        if self.unit.max_rows is not None:
+            return f"more than {self.unit.max_rows:,} rows"
+        return f"rows in more than {many(self.unit.max_cells or 0, 'cell', 'cells')}"
 
     @property
     def worth_naming(self) -> list[tuple[int, int]]:
@@ -198,9 +214,10 @@ def _lines(report: Report) -> Iterator[str]:
         yield f"rows dropped: {report.rows_dropped:,}"
         yield f"rows counted: {report.rows_counted:,}"
         if (unit := report.unit) is not None:
-            bound = f"{unit.above_bound:,} of them with more than {unit.unit.max_rows:,} rows"
+            bound = f"{unit.above_bound:,} of them with {unit.above}"
             yield f"units in {unit.unit.column}: {unit.units:,}, {bound}"
-            yield from (f"  a bound of {most} keeps {rows:,} rows" for most, rows in unit.worth_naming)
+            cells = " cells" * (unit.unit.max_cells is not None)
+            yield from (f"  a bound of {most}{cells} keeps {rows:,} rows" for most, rows in unit.worth_naming)
     yield f"cells, occupied or not: {cells_in_words(report.cells_total)}"
     if report.unused:
         yield f"columns not used: {', '.join(map(printable, report.unused))}"
@@ -250,7 +267,7 @@ def _document(report: Report) -> dict[str, Any]:
         "columns_not_used": list(report.unused),
     }
     if report.unit is not None:
-        document["unit"] = {"column": report.unit.unit.column, "max_rows": report.unit.unit.max_rows}
+        document["unit"] = report.unit.unit.words
         if report.unit.problem is not None:
             document["unit"]["problem"] = f"{report.unit.problem.fact}. {report.unit.problem.hint}"
         elif not report.problems:

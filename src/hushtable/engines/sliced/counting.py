@@ -3,8 +3,8 @@
 DuckDB reads, filters and encodes; keys stream out, are sorted run by run and merged range by range.
 
 Promise: the table holds, for each cell, the rows that `Attribute.place` puts there (or the sum of their
-amounts), of each unit at most `max_rows`, chosen by the unit's own rows alone and the same whenever they are
-read again. Nothing that is printed or raised speaks of a row.
+amounts), of each unit as much as it may count, chosen by the unit's own rows alone and the same whenever
+they are read again. Nothing that is printed or raised speaks of a row.
 Cost: one pass over the data (a second where most rows repeat), one sort; memory stays within `memory`.
 """
 
@@ -21,9 +21,10 @@ import numpy as np
 from hushtable.domain.domain import Domain
 from hushtable.domain.keys import KeySpace
 from hushtable.domain.measure import Measure
+from hushtable.engines.sliced.bounding import bounded, drawn_salt
 from hushtable.engines.sliced.coding import broken_rules
 from hushtable.engines.sliced.engine import as_bytes, default_memory, quiet
-from hushtable.engines.sliced.keying import KeyReader, Tally, drawn_salt, keyed_rows
+from hushtable.engines.sliced.keying import KeyReader, Tally, keyed_rows
 from hushtable.engines.sliced.rows import OpenedRows, Wanted
 from hushtable.engines.sliced.runs import counted_slices, exact_sum
 from hushtable.laws.sensitivities import Sensitivities
@@ -152,7 +153,7 @@ def counted_here(rows: OpenedRows, request: CountRequest) -> CountedRows:
     domain, measure = request.domain, request.measure
     keyed, words = keyed_rows(rows, domain, measure), len(domain.space.bounds)
     if measure.unit is not None:
-        keyed = keyed.bounded(measure.unit, salt=drawn_salt(request.entropy))
+        keyed = bounded(keyed, measure.unit, salt=drawn_salt(request.entropy))
 
     def reading() -> None:
         request.progress("Reading", rows.connection.query_progress() / 100)

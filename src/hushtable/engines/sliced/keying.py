@@ -1,7 +1,7 @@
 """From opened rows to the keys of their cells: SQL, and the stream of what it yields.
 
 Promise: each row gives the key of its cell and what it adds there. Rows that a rule drops do not come; a rule
-that stops the count raises. Where a unit is bounded, which of its rows stay follows from them alone.
+that stops the count raises.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 
 from hushtable.domain.columns import as_numbers
 from hushtable.domain.domain import Domain
-from hushtable.domain.measure import Measure, Unit
+from hushtable.domain.measure import Measure
 from hushtable.engines.sliced.coding import broken_rules, coding, keys_sql
 from hushtable.engines.sliced.engine import fetched, quiet_rows
 from hushtable.engines.sliced.naming import found
@@ -22,12 +22,12 @@ from hushtable.engines.sliced.reading import form_of
 from hushtable.engines.sliced.rows import OpenedRows
 from hushtable.engines.sliced.runs import KeyRows
 from hushtable.errors import BadRows
-from hushtable.noise import BitSource
 
 if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
+_BESIDE = ("amount", "broken")  # columns that are no words of a key
 _SAMPLE = 1 << 17  # rows that are looked at to tell whether most of them repeat
 
 
@@ -52,29 +52,15 @@ class Keyed(NamedTuple):
     columns: list[str]
     grouped: bool = False
 
-    def bounded(self, unit: Unit, *, salt: str) -> Keyed:
-        """Return the rows with at most `max_rows` of each `unit`, at random but for its own rows alone.
+    @property
+    def words(self) -> list[str]:
+        """The columns that say which cell a row is in."""
+        return [column for column in self.columns if column not in _BESIDE]
 
-        Equal rows of a unit are numbered, and each is ranked by a hash of itself and its number, under a salt
-        drawn for this count. Equal rows are alike, so how they come to be numbered does not change what is
-        counted: it is the same in whatever order rows are read, and whatever other units do.
-        """
-        kept = ", ".join(self.columns)
-        dropped = " OR ".join(f"{column} IS NULL" for column in [*self.columns, "unit"])
-        marked = f"SELECT *, {dropped} AS dropped FROM ({self.sql}) AS keyed"
-        copy = f"row_number() OVER (PARTITION BY unit, dropped, {kept})"
-        numbered = f"SELECT {kept}, unit, dropped, {copy} AS copy FROM ({marked}) AS marked"
-        # DuckDB's own `hash` of several columns is too regular: a rare row of a unit would be kept too often.
-        order = f"md5_number(concat_ws('/', '{salt}', unit, {kept}, copy)), {kept}, copy"
-        place = f"row_number() OVER (PARTITION BY unit, dropped ORDER BY {order})"
-        ranked = f"SELECT {kept}, unit, dropped, {place} AS place FROM ({numbered}) AS numbered"
-        # Rows that are dropped come out with a NULL, so that it is known that there were any.
-        first = f"CASE WHEN unit IS NOT NULL THEN {self.columns[0]} END AS {self.columns[0]}"
-        chosen = ", ".join([first, *self.columns[1:]])
-        return Keyed(
-            f"SELECT {chosen} FROM ({ranked}) AS ranked WHERE dropped OR place <= {unit.max_rows}",
-            self.columns,
-        )
+    @property
+    def amounts(self) -> bool:
+        """Whether rows say how much they add."""
+        return "amount" in self.columns
 
     def batches(
         self, connection: duckdb.DuckDBPyConnection, rows: int, further: str = ""
@@ -82,11 +68,6 @@ class Keyed(NamedTuple):
         """Yield the columns, and further ones, in batches of so many rows, with errors replaced."""
         sql = f"SELECT {', '.join(self.columns)}{further} FROM ({self.sql}) AS keyed"
         return quiet_rows(lambda: connection.sql(sql).to_arrow_reader(rows), connection)
-
-
-def drawn_salt(entropy: BitSource) -> str:
-    """Draw what the choice of a unit's rows depends on."""
-    return entropy.words(2).tobytes().hex()
 
 
 def keyed_rows(rows: OpenedRows, domain: Domain, measure: Measure) -> Keyed:

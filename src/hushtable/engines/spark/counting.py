@@ -21,9 +21,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hushtable.domain.keys import KeySpace, no_keys, sorted_with_places
+from hushtable.engines.sliced.bounding import drawn_salt
 from hushtable.engines.sliced.counting import CountRequest, joined
 from hushtable.engines.sliced.engine import as_bytes
-from hushtable.engines.sliced.keying import Tally, drawn_salt
+from hushtable.engines.sliced.keying import Tally
 from hushtable.engines.sliced.naming import check_distinct, folded
 from hushtable.engines.sliced.rows import words_of
 from hushtable.engines.spark.blocks import FIELDS, SCHEMA, candidates_in, heard, keys_in, rows_in
@@ -250,7 +251,7 @@ def _columns(frame: DataFrame, reading: Reading) -> DataFrame:
 
 
 def _runs(rows: DataFrame, reading: Reading, entropy: BitSource) -> DataFrame:
-    """Return sorted runs of keys, of each unit as many rows as it may have."""
+    """Return sorted runs of keys, of each unit as much as it may count."""
     unit = reading.measure.unit
     rows = rows.toDF(*(f"c{place}" for place in range(len(reading.columns))))
     if unit is None:

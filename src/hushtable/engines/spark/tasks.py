@@ -22,6 +22,7 @@ import numpy as np
 from hushtable.domain.domain import Domain
 from hushtable.domain.keys import Keys, KeySpace, places_of
 from hushtable.domain.measure import Measure, Unit
+from hushtable.engines.sliced.bounding import bounded
 from hushtable.engines.sliced.coding import broken_rules
 from hushtable.engines.sliced.engine import fetched
 from hushtable.engines.sliced.keying import Keyed, KeyReader, Tally, keyed_rows
@@ -224,7 +225,7 @@ def bound_units(reading: Reading, unit: Unit, salt: str, batches: Batches) -> Ba
     reader, columns = KeyReader(reading.words), list(unit_columns(reading))
     with _opened(reading, rows(), columns=columns) as opened:
         if opened is not None:
-            keyed = Keyed(opened.sql, columns[:-2]).bounded(unit, salt=salt)
+            keyed = bounded(Keyed(opened.sql, columns[:-2]), unit, salt=salt)
             with closing(keyed.batches(opened.connection, _RUN)) as found:
                 for batch in reader.kept(found):
                     yield reading.run(reader.rows(batch))
