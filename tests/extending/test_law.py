@@ -369,7 +369,8 @@ def test_structures_take_the_law(structure: str, homes: Path, tmp_path: Path) ->
 
     assert isinstance(release.terms.law, EvenMixture)
     answer = release.total(home=range(100))
-    assert answer.low - 1e-6 <= truth <= answer.high + 1e-6 or abs(answer.value - truth) < 0.2 * truth
+    width = answer.high - answer.low  # an interval of 95 % alone would fail once in twenty runs
+    assert answer.low - 3 * width <= truth <= answer.high + 3 * width
 
 
 def test_a_file_whose_law_is_not_known_is_refused(

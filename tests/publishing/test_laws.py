@@ -15,6 +15,7 @@ import pytest
 
 import hushtable as ht
 from hushtable.cli.main import app
+from hushtable.domain.attributes import Attribute, Integers
 from hushtable.domain.measure import Measure
 from hushtable.laws.gaussian import Gaussian
 from hushtable.laws.sensitivities import Sensitivities
@@ -28,7 +29,7 @@ from tests.harness.statistics import ALARM, accepted_at, fits, follows
 DOMAIN = ht.Domain(town=ht.integers(0, 49), age=ht.integers(0, 99))
 GENERATOR = np.random.default_rng(5)
 ROWS = pa.table({"town": GENERATOR.zipf(1.6, 5_000) % 50, "age": GENERATOR.integers(20, 60, 5_000)})
-APPROXIMATE = {"epsilon": 1, "delta": "1e-6"}
+APPROXIMATE: dict[str, Any] = {"epsilon": 1, "delta": "1e-6"}
 STRUCTURES: list[Any] = [
     None,
     "cells",
@@ -169,11 +170,10 @@ def test_the_exact_curve_needs_less_noise_than_zcdp(tmp_path: Path) -> None:
     several = publish(tmp_path, structure="cells", size=100, law="gaussian", **APPROXIMATE)
 
     assert sqrt(alone.terms.law.floats.variance) == pytest.approx(4.23, abs=0.01)
-    assert several.terms.rho < alone.terms.rho
+    assert several.terms.budget < alone.terms.budget
 
 
 def test_the_guarantee_says_what_is_promised(tmp_path: Path) -> None:
-    costs: list[dict[str, Any]] = [{"epsilon": 1}, {"rho": "0.05"}, APPROXIMATE | {"law": "gaussian"}]
     costs: list[dict[str, Any]] = [{"epsilon": 1}, {"rho": "0.05"}, APPROXIMATE | {"law": "gaussian"}]
     pure, rho, both = (publish(tmp_path, size=50, **cost).guarantee for cost in costs)
 
@@ -230,7 +230,12 @@ def neighbours(cells: int, most: int) -> list[tuple[int, ...]]:
 def test_no_neighbour_costs_more_than_rho(structure: Structure, most: int) -> None:
     """By brute force: over all that one unit may have, squares of changes over twice the variances add up."""
     shape = (2, 3) if structure.several else (6,)
-    domain = ht.Domain(**{name: ht.integers(0, size - 1) for name, size in zip("ab", shape, strict=False)})
+    domain = ht.Domain(
+        attributes=[
+            Attribute(name=name, values=Integers(low=0, high=size - 1))
+            for name, size in zip("ab", shape, strict=False)
+        ]
+    )
     nodes, rho = structure.over(domain), Fraction(1, 10)
     one = Sensitivities(l1=Fraction(most), l2_squared=Fraction(most), per_cell=Fraction(1))
     change = nodes.change(Gaussian, one)
@@ -269,6 +274,23 @@ def tree_sums(table: SparseTable, tree: Any, level: int) -> Any:
     line = np.zeros(tree.branching ** (len(tree.shares) - 1), dtype=np.int64)
     line[table.space.unpack(table.keys)[:, 0]] = table.counts
     return line.reshape(tree.branching**level, -1).sum(axis=1)
+
+
+def test_people_in_many_cells_and_tables_get_gaussian_noise(tmp_path: Path) -> None:
+    people = pa.table({"id": np.arange(5_000) % 800, **{name: ROWS[name] for name in ROWS.column_names}})
+    unit: dict[str, Any] = {"unit": ht.Unit("id", max_cells=10), "size": 200}
+    alone = publish(tmp_path, people, structure="cells", **unit, **APPROXIMATE)
+    assert alone.terms.law_name == "gaussian"
+    stable = publish(tmp_path, people, law="gaussian-stability", **unit, **APPROXIMATE)
+    assert stable.summary.cutoff == 71
+    by_rho = publish(
+        tmp_path, people, structure=ht.Tables("town", "age", "town,age"), rho="0.1", total_share=0, **unit
+    )
+    # Ten cells of one person may be in one town: its table has more noise than the cells, in equal shares.
+    spent = [by_rho.terms.part(number).rows_budget for number in range(3)]
+    assert sum(spent) == Fraction("0.1")
+    assert {by_rho.terms.part(number).law for number in range(3)} == {by_rho.terms.law}
+    assert spent[0] == spent[1] == 10 * spent[2]
 
 
 def test_the_choice_of_a_law_is_that_of_the_lowest_cutoff() -> None:

@@ -35,12 +35,18 @@ def usual_law(cost: Cost) -> str | None:
 
 
 def law_for(
-    cost: Cost, name: str | None, *, measure: Measure, cells: int | None = None, size: int | None = None
+    cost: Cost,
+    name: str | None,
+    *,
+    measure: Measure,
+    cells: int | None = None,
+    size: int | None = None,
+    tables: int = 1,
 ) -> type[NoiseLaw]:
     """Return the law that is named, or the one that is best for what is declared.
 
-    With `cells` and `size`, of a table of so many cells alone: the law with the lowest cutoff. Else, of
-    tables that are published whole, that with the least noise.
+    With `cells` and `size`, of a table of so many cells alone: the law with the lowest cutoff. Else, of so
+    many tables that share the cost, that with the least noise.
     """
     wanted = usual_law(cost) if name in (None, AUTO) else name
     if wanted is not None:
@@ -52,7 +58,7 @@ def law_for(
     kinds = [law_named(each) for each in ("geometric", "gaussian")]
     noise = {
         kind.name: kind.calibrated(
-            budget=kind.budget(kind.price(cost)), change=kind.change(met)
+            budget=kind.budget(kind.price(cost)) / tables, change=kind.change(met)
         ).floats.variance
         for kind in kinds
     }

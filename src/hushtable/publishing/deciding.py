@@ -19,7 +19,7 @@ from hushtable.laws.costs import Cost
 from hushtable.laws.law import NoiseLaw, law_to_draw
 from hushtable.ledger.ledger import Ledger
 from hushtable.planning.judges import check_covered, judged, planned_size
-from hushtable.planning.laws import law_for, law_of_cells, of_cells
+from hushtable.planning.laws import law_for, law_of_cells, of_cells, usual_law
 from hushtable.planning.plan import Plan
 from hushtable.planning.plan import plan as planned
 from hushtable.planning.sharing import Budget
@@ -160,9 +160,27 @@ def decided(recipe: Recipe) -> Decision:
 
 def _law(recipe: Recipe, domain: Domain) -> type[NoiseLaw]:
     """Return the law of the noise: for a table of cells alone, or for several tables."""
-    alone = recipe.structure == Cells() or recipe.summary is not None
-    cells = domain.cells_total if alone and recipe.structure in (None, Cells()) else None
-    return law_for(recipe.cost, recipe.law, measure=recipe.measure, cells=cells, size=recipe.size)
+    measure = recipe.measure
+    wanted: Any = recipe.structure
+    if recipe.law is not None or usual_law(recipe.cost) is not None:
+        return law_for(recipe.cost, recipe.law, measure=measure)
+    if wanted == Cells() or (wanted is None and recipe.summary is not None):
+        return law_for(recipe.cost, None, measure=measure, cells=domain.cells_total, size=recipe.size)
+    if isinstance(wanted, str) or (wanted is None and recipe.plan is not None):
+        return law_for(recipe.cost, None, measure=measure)
+    if wanted is None:
+        # As many as there would be with the usual noise; for people in many cells, or many tables, there is
+        # less of the other.
+        budget = Budget(Fraction(recipe.cost.epsilon or 1), measure.sensitivity)
+        found = usual_structure(
+            domain, ask=recipe.ask, size=recipe.size, distributed=False, budget=budget
+        ).structure
+        if found == Cells():
+            return law_for(recipe.cost, None, measure=measure, cells=domain.cells_total, size=recipe.size)
+        wanted = found
+    sizes = wanted.sizes(domain)
+    tables = len(wanted.over(domain).marginals) if wanted.several else sizes.per_cell
+    return law_for(recipe.cost, None, measure=measure, tables=max(tables, 1))
 
 
 def _of_occupied(

@@ -82,8 +82,10 @@ class Sizes(NamedTuple):
         each table, all of them together cost the budget: a table costs its share times its own change, over
         the sum of these. A unit's cells may meet in one node of every table but that of the cells.
         """
-        met = law.change(cells.added_up())
-        return self.finest * law.change(cells) + (self.per_cell - self.finest) * met
+        own = self.finest * law.change(cells) if self.finest else Fraction(0)
+        if self.per_cell == self.finest:
+            return own
+        return own + (self.per_cell - self.finest) * law.change(cells.added_up())
 
 
 class Structure(Protocol):
