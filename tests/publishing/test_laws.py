@@ -293,6 +293,22 @@ def test_people_in_many_cells_and_tables_get_gaussian_noise(tmp_path: Path) -> N
     assert spent[0] == spent[1] == 10 * spent[2]
 
 
+def test_summaries_of_tables_have_noise_for_what_a_unit_changes() -> None:
+    table = SparseTable(shape=(100,), codes=[3], counts=[50])
+    by_hand = ht.summarize(table, ht.Everything(), rho="0.5", sensitivity=3)
+    assert by_hand.sensitivity == 9  # all of it may be in one cell
+    tree = ht.summarize(table, ht.Filter(size=5), rho="0.5", sensitivity=3, structure=ht.Dyadic())
+    assert tree.sensitivity == 9 * 8
+    people = pa.table({"id": [1, 1, 2], "town": [1, 2, 3], "age": [20, 20, 20]})
+    counted = ht.count(people, domain=DOMAIN, unit=ht.Unit("id", max_cells=10))
+    assert ht.summarize(counted, ht.Filter(size=5), rho="0.5").sensitivity == 10
+    both = ht.summarize(counted, ht.Filter(size=5), epsilon=1, delta="1e-6", structure="haar")
+    assert both.nodes is not None
+    assert both.sensitivity == 100 * both.nodes.per_cell
+    with pytest.raises(ht.BadChoice, match="a table of cells"):
+        ht.summarize(table, ht.Filter(cutoff=99), law="truncated-geometric", **APPROXIMATE)
+
+
 def test_the_choice_of_a_law_is_that_of_the_lowest_cutoff() -> None:
     cost = ht.Cost(epsilon=1, delta="1e-6")
     found = {each.law: each.cutoff for each in cutoffs(cost, measure=Measure(), cells=10**12, size=10_000)}

@@ -88,7 +88,8 @@ def publish(
 ) -> Release:
     """Count rows, draw a private summary, write it to `output` and return it as `ht.open(output)` does.
 
-    Guarantee: epsilon-differential privacy for the unit that the release names, pure, by exact arithmetic.
+    Guarantee: differential privacy for the unit that the release names, by exact arithmetic: pure for an
+    `epsilon`, zero-concentrated for a `rho`, approximate for an `epsilon` and a `delta`.
 
     ============================  ====================================================================
     argument                      meaning
@@ -107,8 +108,10 @@ def publish(
                                   `ht.Tree()`; with a plan, "auto" is what it takes for ranges
     `total_share`                 the share of epsilon that buys a noisy total of cells: 1/50 if left out, 0
                                   for none; trees and whole tables tell the total, and none is bought
-    `law`                         the law of the noise, by its name; "geometric" has the least noise there is
-                                  for an epsilon
+    `epsilon`, `rho`, `delta`     what it may cost: one of the first two; a `delta` goes with `epsilon`
+    `law`                         the law of the noise: "geometric" for an epsilon, "gaussian" for a rho; with
+                                  a delta also "truncated-geometric" and "gaussian-stability", or if it is
+                                  left out the one that is best for what is declared
     `ledger`                      is charged before anything is drawn; False if you keep count elsewhere. If
                                   it is left out, none is charged, and the log says so
     `name`                        what the ledger calls the release; else the name of its file

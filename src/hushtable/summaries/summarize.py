@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING
 from hushtable.domain.later import Later
 from hushtable.errors import BadMethod, BadNumber, BadTable, within_memory
 from hushtable.laws.acceptance import Acceptance
+from hushtable.laws.costs import wanted_cost
 from hushtable.laws.geometric import Geometric
 from hushtable.laws.law import NoiseLaw
 from hushtable.laws.rationals import Rational, as_positive
 from hushtable.laws.registry import DEFAULT_LAW, law_named
+from hushtable.laws.sensitivities import Sensitivities
 from hushtable.methods.settings import Method, check_method
 from hushtable.noise import BitSource, KeyStream
 from hushtable.summaries.flat import check_changes, summarize_table
@@ -35,17 +37,21 @@ def summarize(
     table: SparseTable,
     method: Method,
     *,
-    epsilon: Rational,
+    epsilon: Rational | None = None,
+    rho: Rational | None = None,
+    delta: Rational | None = None,
     sensitivity: Rational | None = None,
     structure: structured.Structure | str | None = None,
-    law: str = DEFAULT_LAW,
+    law: str | None = None,
 ) -> Summary:
     """Draw a private summary of `table`, or of the nodes of a structure over it.
 
     Guarantee: epsilon-differential privacy for tables whose counts differ by at most `sensitivity` in all,
-    pure, by exact arithmetic. Where it is left out, it is what `ht.count` knows of its own table (one unit
-    added or removed), and 1 for a table made by hand (one row added or removed). A structure multiplies it by
-    the number of nodes that hold a cell; the summary says by how much in all.
+    pure, by exact arithmetic; with a `rho`, or an `epsilon` and a `delta`, zero-concentrated or approximate
+    privacy by Gaussian noise. Where the sensitivity is left out, it is what `ht.count` knows of its own table
+    (one unit added or removed), and 1 for a table made by hand (one row added or removed). A structure
+    multiplies it by the number of nodes that hold a cell; the summary says by how much in all. Of Gaussian
+    noise, the sensitivity of a summary is the sum of the squares.
 
     =======================================  ==============================================
     case                                     result
@@ -57,7 +63,7 @@ def summarize(
     structure "haar", ht.Dyadic(), ...       codes are numbers of nodes; cells are in the order of codes
     structure ht.CountSketch(...)            codes are rows and buckets; the method is `Everything()`
     a structure that does not fit            `BadChoice`
-    law "geometric"                          two-sided geometric noise; any name that was registered
+    law "geometric", "gaussian"              usual for epsilon, and for rho or delta; any that was registered
     a law that nobody registered             `BadChoice`
     `Everything()` above 10^8 cells          `TooManyCells`
     more than 10^9 rows expected             `TooManyRows`
@@ -78,21 +84,26 @@ def summarize(
         from hushtable.summaries.draws import nodes_of
 
         nodes, method = nodes_of(structure, table, method, entropy)
-    most = _sensitivity_of(table, sensitivity)
+    wanted = wanted_cost(epsilon=epsilon, rho=rho, delta=delta)
+    kind = law_named(law or (DEFAULT_LAW if wanted.currency == "pure" else "gaussian"))
+    one = _changes_of(table, sensitivity)
     return draw_summary(
         table,
         method,
-        epsilon=as_positive(epsilon, name="epsilon", hint="Typical values lie between 0.01 and 10."),
-        sensitivity=most if nodes is None else most * nodes.per_cell,
+        epsilon=kind.budget(kind.price(wanted)),
+        sensitivity=kind.change(one) if nodes is None else nodes.change(kind, one),
         entropy=entropy,
-        law=law_named(law),
+        law=kind,
         threads=os.cpu_count() or 1,
         nodes=nodes,
     )
 
 
-def _sensitivity_of(table: SparseTable, given: Rational | None) -> Fraction:
-    """Return what one unit changes in all counts together: what the table knows, or more if that is given."""
+def _changes_of(table: SparseTable, given: Rational | None) -> Sensitivities:
+    """Return what one unit changes in the counts: what the table knows, or more if that is given.
+
+    Of what is given, all may be in one cell.
+    """
     what = "the largest change in all counts together that one person can make"
     known = None if table.sensitivity is None else table.sensitivity.l1
     if given is None and known is None and table.counts.size and table.counts.min() < 0:
@@ -105,7 +116,7 @@ def _sensitivity_of(table: SparseTable, given: Rational | None) -> Fraction:
             allowed=f"is below {known}, which one unit of this table can change",
             hint="Leave it out, or give a larger one: with less, the noise would not hide a unit.",
         )
-    return most
+    return table.sensitivity if given is None and table.sensitivity else Sensitivities.of_rows(most)
 
 
 def draw_summary(
