@@ -120,21 +120,27 @@
 
   // A short text beside what is pointed at or focused.
   const tip = byId("tip");
-  function showTip(around, title, view, at) {
+  let beside = null; // where what the text is about stands now
+  function showTip(place, title, view, at) {
     tip.replaceChildren(
       make("b", { text: title }),
       make("span", { text: number(view.estimate[at], view.decimals) + " (" + intervalOf(view, at) + ")" }),
     );
     if (isUnclear(view, at)) tip.append(make("span", { text: "cannot be told from 0" }));
     tip.hidden = false;
-    const box = tip.getBoundingClientRect();
+    beside = place;
+    placeTip();
+  }
+  function placeTip() { // what is focused may still be on its way into sight
+    if (tip.hidden) return;
+    const around = beside(), box = tip.getBoundingClientRect();
     const left = Math.min(Math.max(8, around.left + around.width / 2 - box.width / 2), innerWidth - box.width - 8);
     const above = around.top - box.height - 8;
     tip.style.left = left + "px";
     tip.style.top = (above > 4 ? above : around.bottom + 8) + "px";
   }
   const hideTip = () => { tip.hidden = true; };
-  addEventListener("scroll", hideTip, { passive: true, capture: true });
+  addEventListener("scroll", placeTip, { passive: true, capture: true });
   addEventListener("keydown", (event) => { if (event.key === "Escape") hideTip(); });
 
   // One element of several is in the order of the tabulator key; arrow keys move among them.
@@ -153,7 +159,7 @@
     };
   }
   function pointed(element, title, view, at) {
-    const show = () => showTip(element.getBoundingClientRect(), title, view, at);
+    const show = () => showTip(() => element.getBoundingClientRect(), title, view, at);
     element.addEventListener("pointerenter", show);
     element.addEventListener("focus", show);
     element.addEventListener("pointerleave", hideTip);
@@ -291,9 +297,11 @@
         drawn("line", { class: "reach", x1: here.x, x2: here.x, y1: here.low, y2: here.high }),
         drawn("circle", { class: "mark", cx: here.x, cy: here.y, r: 4.5 }));
       sheet.cursor.setAttribute("visibility", "visible");
-      const frame = sheet.svg.getBoundingClientRect(), zoom = frame.width / sheet.svg.viewBox.baseVal.width;
-      showTip({ left: frame.left + here.x * zoom, width: 0, top: frame.top + Math.min(here.high, here.y) * zoom, bottom: frame.top + here.low * zoom },
-        labelOf(shown, 0, here.at), view, here.at);
+      showTip(() => {
+        const frame = sheet.svg.getBoundingClientRect(), zoom = frame.width / sheet.svg.viewBox.baseVal.width;
+        const top = frame.top + Math.min(here.high, here.y) * zoom;
+        return { left: frame.left + here.x * zoom, width: 0, top, bottom: frame.top + here.low * zoom };
+      }, labelOf(shown, 0, here.at), view, here.at);
     }
     function leave() { sheet.cursor.setAttribute("visibility", "hidden"); hideTip(); }
     box.addEventListener("pointermove", (event) => {
