@@ -134,7 +134,7 @@ endef
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-demo: $(STAMP) ## publish a million invented commuters, and ask the file three questions
+demo: $(STAMP) ## publish a million invented commuters, ask the file three questions, and make a page of it
 	@$(BIN)/python demo/commute.py
 
 demo-laws: $(STAMP) ## show the exact laws against the requested ones

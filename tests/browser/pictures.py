@@ -28,7 +28,7 @@ def main() -> None:
         browser = playwright.chromium.launch(executable_path=found, args=arguments)
         with Reader(browser, path, width=1000, height=1100) as reader:
             reader.choose(first="reason", second="region")
-            reader.page.hover(".heat td[data-at='7']")
+            reader.page.hover(".heat td[data-at='22']")
             reader.page.wait_for_timeout(200)
             reader.page.screenshot(path=PICTURES / "page.png")
         with Reader(browser, path, width=390, height=844, dark=True) as reader:

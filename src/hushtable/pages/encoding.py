@@ -23,7 +23,7 @@ from hushtable.plots.scales import labels_of
 from hushtable.plots.words import cut, one_line
 
 _LONGEST = 120  # characters of a label
-_PLAIN = 5.0  # a margin from which whole numbers are fine enough
+_PLAIN = 2.0  # a margin from which whole numbers are fine enough
 _MOST_DECIMALS = 6
 _MONTH = len("2025-01")
 _FEW = 12  # values of an ordered attribute that are better seen as bars
@@ -46,6 +46,12 @@ def decimals_of(numbers: NDArray[np.float64]) -> int:
     if margin is None or margin >= _PLAIN or margin <= 0:
         return 0
     return min(_MOST_DECIMALS, max(0, 1 - floor(log10(margin))))
+
+
+def is_vague(view: View) -> bool:
+    """Return whether most intervals of a view are wider than its largest number."""
+    margin = usual_margin(view.numbers)
+    return margin is None or margin > float(np.abs(view.numbers[0]).max(initial=0))
 
 
 def usual_margin(numbers: NDArray[np.float64]) -> float | None:

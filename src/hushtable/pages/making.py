@@ -27,7 +27,7 @@ from hushtable.files.placing import new_file, only
 from hushtable.files.recognising import is_page
 from hushtable.pages import facts
 from hushtable.pages.asked import AskedRelease, Estimated
-from hushtable.pages.encoding import as_json, encoded, item_of_page, used_codes
+from hushtable.pages.encoding import as_json, encoded, is_vague, item_of_page, used_codes
 from hushtable.pages.views import MOST_GROUPS, LeftOut, View, views_of
 from hushtable.plots.words import measured, one_line
 from hushtable.release.terms import as_text
@@ -114,6 +114,7 @@ def _data(
     number = {name: place for place, name in enumerate(order)}
     bodies = [encoded(view, used, [number[name] for name in view.names]) for view in views]
     about = {
+        "start": _start(views, number),
         "measured": measured(terms),
         "counted": facts.counted(terms),
         "signed": terms.measure.clamp is not None and terms.measure.clamp[0] < 0,
@@ -136,6 +137,7 @@ def _data(
                 "items": body["items"],
                 "groups": view.groups,
                 "complete": view.complete,
+                "vague": is_vague(view),
                 "note": one_line(view.note),
                 "source": one_line(view.source),
             }
@@ -143,6 +145,21 @@ def _data(
         ],
     }
     return {"facts": about, "views": bodies}
+
+
+def _start(views: Sequence[View], number: Mapping[str, int]) -> int | None:
+    """Return the view that is shown first: the first attribute of which the release says something."""
+    shown = [place for place, view in enumerate(views) if len(view.items) != 2 or _reached(view, views)]
+    order = sorted(
+        shown,
+        key=lambda place: (is_vague(views[place]), len(views[place].items), number[views[place].names[0]]),
+    )
+    return order[0] if order else None
+
+
+def _reached(view: View, views: Sequence[View]) -> bool:
+    """Return whether the controls lead to a pair: its first attribute is there by itself."""
+    return any(each.names == view.names[:1] for each in views)
 
 
 def _filled(data: Mapping[str, Any], *, asking: bool) -> str:

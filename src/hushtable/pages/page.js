@@ -170,9 +170,12 @@
     return make("span", {}, make("i", { class: "swatch " + kind }), text);
   }
 
+  // Whether groups follow one another: the largest of many do not, whatever their attribute is.
+  const inOrder = (shown) => shown.items.length === 1 && shown.items[0].ordered && shown.view.complete !== false;
+
   // Bars from the top, with the interval as a line across each end.
   function drawBars(shown) {
-    const { view } = shown, ordered = shown.items.length === 1 && shown.items[0].ordered;
+    const { view } = shown, ordered = inOrder(shown);
     const all = [...shown.kept];
     if (!ordered) all.sort((a, b) => view.estimate[b] - view.estimate[a] || a - b);
     const kept = all.slice(0, ordered ? MOST_IN_ORDER : MOST_BARS);
@@ -415,7 +418,7 @@
   const PICTURES = { bars: ["Bars", drawBars], line: ["Line", drawLine], map: ["Map", drawMap] };
   function possible(shown) {
     if (shown.items.length === 2) return ["map", "bars"];
-    if (shown.items.length === 1 && shown.items[0].ordered) return shown.items[0].line ? ["line", "bars"] : ["bars", "line"];
+    if (inOrder(shown)) return shown.items[0].line ? ["line", "bars"] : ["bars", "line"];
     return ["bars"];
   }
   function titleOf(shown) {
@@ -444,7 +447,8 @@
     byId("legend").replaceChildren(...made.legend);
     const cut = shown.view.complete === false
       ? `This page holds the ${many(shown.view.estimate.length, "largest group", "largest groups")} of ${shown.view.groups.toLocaleString("en-US")}; the others are smaller and left out.` : "";
-    byId("picture-said").textContent = [cut, made.said].filter(Boolean).join(" ");
+    const vague = shown.view.vague && !shown.condition ? "Most margins are wider than the largest number: this release says little about these groups." : "";
+    byId("picture-said").textContent = [vague, cut, made.said].filter(Boolean).join(" ");
   }
 
   // The table.
@@ -453,7 +457,7 @@
   function sorted(shown) {
     const wanted = state.search.trim().toLowerCase(), { view } = shown;
     const rows = shown.kept.filter((at) => !wanted || shown.items.some((_, side) => labelOf(shown, side, at).toLowerCase().includes(wanted)));
-    const sort = state.sort ?? (shown.items.length === 1 && shown.items[0].ordered ? { by: 0, down: false } : { by: "estimate", down: true });
+    const sort = state.sort ?? (inOrder(shown) ? { by: 0, down: false } : { by: "estimate", down: true });
     const compare = typeof sort.by === "number"
       ? shown.items[sort.by].ordered
         ? (a, b) => shown.codes[sort.by][a] - shown.codes[sort.by][b]
@@ -762,9 +766,10 @@
     byId("ask").hidden = false;
     byId("ask").addEventListener("submit", ask);
   }
-  const start = facts.items.findIndex((_, item) => numberOf.has(String(item)));
-  if (start >= 0) {
-    state.first = "i" + start;
+  if (facts.start !== null) {
+    const items = facts.views[facts.start].items;
+    state.first = items.length > 2 ? "v" + facts.start : "i" + items[0];
+    if (items.length === 2) state.second = items[1];
     show();
   } else {
     for (const id of ["choices", "figure"]) byId(id).hidden = true;
