@@ -250,9 +250,9 @@ def main() -> None:
         shutil.copyfile(folder / "commuters.html", PAGE)
         console.print(f"Open it: [bold]{PAGE.as_uri()}[/]\n", soft_wrap=True)
     console.print(
-        f"That took {perf_counter() - started:.0f} seconds; the temporary folder is gone, the page stays. Next: "
-        "examples/ has real tables, `hushtable publish --help` the options, and `make demo-laws` shows that the noise "
-        "is exact."
+        f"That took {perf_counter() - started:.0f} seconds; the temporary folder is gone, the page stays. "
+        "Next: examples/ has real tables, `hushtable publish --help` the options, and `make demo-laws` shows "
+        "that the noise is exact."
     )
 
 
