@@ -418,8 +418,11 @@ def test_a_release_of_many_rows_is_small_and_quick(browser: Browser, folder: Pat
     size = (folder / "many.html").stat().st_size
     assert size < 5_000_000
     with Reader(browser, folder / "many.html") as reader:
-        reader.page.wait_for_function("performance.getEntriesByName('first-contentful-paint').length")
-        paint = reader.page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
+        paint = reader.page.evaluate(
+            """() => new Promise((done) => new PerformanceObserver((list) => {
+                for (const each of list.getEntriesByName("first-contentful-paint")) done(each.startTime);
+            }).observe({ type: "paint", buffered: true }))"""
+        )
         print(f"{len(made):,} rows: a page of {size / 1e6:.1f} MB, painted after {paint:.0f} ms")
         assert paint < 1_000
         reader.choose(first="home", second="work")

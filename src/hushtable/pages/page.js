@@ -763,6 +763,7 @@
 
   write();
   if (facts.asking) {
+    byId("sealed").textContent = "It is served on this machine alone, and sends questions to the program that serves it.";
     byId("ask").hidden = false;
     byId("ask").addEventListener("submit", ask);
   }
