@@ -36,8 +36,8 @@ def explore(
     except (OSError, OverflowError):
         hint = "Another program has it. Leave --port out, or give another."
         raise BadNumber(name="port", value=port, allowed="is not free", hint=hint) from None
-    typer.echo(f"Open {server.address}\nCtrl-C ends it.")
     try:
+        typer.echo(f"Open {server.address}\nCtrl-C ends it.")
         server.serve_forever()
     except KeyboardInterrupt:
         typer.echo("ended.")
