@@ -3,10 +3,12 @@
 PYTHON ?= python3
 VENV ?= .venv
 VENV_SPARK ?= .venv-spark
+VENV_BROWSER ?= .venv-browser
 
 # Spark has an environment of its own: it is large, and needs an older pandas.
 EXTRAS := dev,plot
 EXTRAS_SPARK := dev,spark
+EXTRAS_BROWSER := browser
 
 # An environment belongs to its pins, this configuration, its extras, this Python and this folder (an editable
 # install points at it). When one of them changes, the stamp has another name and the environment is made anew.
@@ -14,8 +16,10 @@ stamp = $(1)/.stamp-$(shell { cat $(2) pyproject.toml 2>/dev/null; \
 	echo '$(3)' '$(PYTHON)' '$(CURDIR)'; } | cksum | tr -d ' ')
 STAMP := $(call stamp,$(VENV),constraints.txt,$(EXTRAS))
 STAMP_SPARK := $(call stamp,$(VENV_SPARK),constraints-spark.txt,$(EXTRAS_SPARK))
+STAMP_BROWSER := $(call stamp,$(VENV_BROWSER),constraints-browser.txt,$(EXTRAS_BROWSER))
 BIN := $(VENV)/bin
 BIN_SPARK := $(VENV_SPARK)/bin
+BIN_BROWSER := $(VENV_BROWSER)/bin
 
 # What Python compiled is kept, whatever the caller's own setting is: hundreds of processes that tests start would
 # compile the same modules again.
@@ -95,8 +99,25 @@ if $(if $(ARGS),false,$(have_java)); then $(MAKE) --no-print-directory $(1); els
 	} >&2; [ '$(SPARK)' != required ]; fi
 endef
 
-# What `make test SPARK=required` needs beyond its own environment.
-REQUIRED := $(if $(filter required,$(SPARK)),java $(STAMP_SPARK))
+# Tests in a browser take Debian's chromium, or what HUSHTABLE_CHROMIUM names.
+have_chromium = { [ -n "$$HUSHTABLE_CHROMIUM" ] || command -v chromium || command -v google-chrome; } > /dev/null 2>&1
+
+define say_no_chromium
+echo "*** Tests in a browser need Chromium: apt-get install chromium (Debian; make test-browser does it for root)," >&2; \
+echo "*** or set HUSHTABLE_CHROMIUM to the program of one." >&2
+endef
+
+# Runs the tests in a browser after the others. They may be left out, but never quietly, and never with
+# BROWSER=required.
+define browser_too
+if $(if $(ARGS),false,$(have_chromium)); then $(MAKE) --no-print-directory test-browser; else \
+	echo "*** The tests in a browser were SKIPPED." >&2; \
+	$(if $(ARGS),echo "*** ARGS selects among the others; make test-browser ARGS=... selects among these." >&2,$(say_no_chromium)); \
+	[ '$(BROWSER)' != required ]; fi
+endef
+
+# What `make test SPARK=required BROWSER=required` needs beyond its own environment.
+REQUIRED := $(if $(filter required,$(SPARK)),java $(STAMP_SPARK)) $(if $(filter required,$(BROWSER)),chromium $(STAMP_BROWSER))
 
 # The seed is printed first, so that a red run can be repeated.
 define fresh_seed
@@ -108,20 +129,20 @@ endef
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo demo-laws test test-core test-spark-too test-spark test-long test-spark-long java audit bench bench-spark paper lint format constraints clean
+.PHONY: help demo demo-laws test test-core test-spark-too test-spark test-browser-too test-browser chromium pictures test-long test-spark-long java audit bench bench-spark paper lint format constraints clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-demo: $(STAMP) ## publish a million invented commuters, and ask the file three questions
+demo: $(STAMP) ## publish a million invented commuters, ask the file three questions, and make a page of it
 	@$(BIN)/python demo/commute.py
 
 demo-laws: $(STAMP) ## show the exact laws against the requested ones
 	@$(BIN)/python demo/laws.py
 
-test: $(REQUIRED) lint test-core test-spark-too ## lint, types, rooms and all tests but the long ones (ARGS='-k name' selects)
+test: $(REQUIRED) lint test-core test-spark-too test-browser-too ## lint, types, rooms and all tests but the long ones (ARGS='-k name' selects)
 
-# Three jobs that need nothing of each other: `make -j 2 test` lets one work while another waits.
+# Four jobs that need nothing of each other: `make -j 2 test` lets one work while another waits.
 test-core: $(STAMP)
 	@unset HUSHTABLE_TEST_SEED; $(BIN)/python -m pytest -q $(PROCESSES) $(ARGS)
 
@@ -131,8 +152,17 @@ test-spark-too: $(REQUIRED)
 test-spark: java $(STAMP_SPARK) ## the tests of Spark alone; needs Java
 	@unset HUSHTABLE_TEST_SEED; $(SPARK_TESTS) -m 'spark and not long' $(ARGS)
 
+test-browser-too: $(REQUIRED)
+	+@$(browser_too)
+
+test-browser: chromium $(STAMP_BROWSER) ## the tests in a browser alone; root gets Chromium where it is missing
+	@unset HUSHTABLE_TEST_SEED; $(BIN_BROWSER)/python -m pytest -q -o testpaths=tests/browser -m browser $(ARGS)
+
+pictures: chromium $(STAMP_BROWSER) ## draw the pictures of the page that README and docs show
+	@$(BIN_BROWSER)/python -m tests.browser.pictures
+
 test-long: $(STAMP) ## all tests, with a fresh seed that is printed first
-	+@$(fresh_seed); $(BIN)/python -m pytest -q -m 'not spark' --hypothesis-seed=$$seed $(PROCESSES) $(ARGS) && \
+	+@$(fresh_seed); $(BIN)/python -m pytest -q -m 'not spark and not browser' --hypothesis-seed=$$seed $(PROCESSES) $(ARGS) && \
 	$(call spark_too,test-spark-long)
 
 test-spark-long: java $(STAMP_SPARK)
@@ -140,6 +170,12 @@ test-spark-long: java $(STAMP_SPARK)
 
 java:
 	@$(have_java) || { { $(say_no_java); } >&2; exit 1; }
+
+chromium:
+	@$(have_chromium) || { [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null && { \
+	echo "Installing Chromium ..."; apt-get update -qq; \
+	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core > /dev/null; }; } \
+	|| { $(say_no_chromium); exit 1; }
 
 audit: $(STAMP) ## compute the privacy of all methods and structures on small tables, exactly (ARGS=haar selects)
 	@$(BIN)/python -m tests.audit $(ARGS)
@@ -167,9 +203,10 @@ constraints: ## pin the newest version of everything that the environments need
 	$(require_python)
 	$(call pin,constraints.txt,$(EXTRAS))
 	$(call pin,constraints-spark.txt,$(EXTRAS_SPARK))
+	$(call pin,constraints-browser.txt,$(EXTRAS_BROWSER))
 
 clean: ## remove the environments and all caches
-	@rm -rf $(VENV) $(VENV_SPARK) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	@rm -rf $(VENV) $(VENV_SPARK) $(VENV_BROWSER) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	@find src tests benchmarks demo paper -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 $(STAMP):
@@ -177,3 +214,6 @@ $(STAMP):
 
 $(STAMP_SPARK):
 	$(call make_environment,$(VENV_SPARK),constraints-spark.txt,$(EXTRAS_SPARK))
+
+$(STAMP_BROWSER):
+	$(call make_environment,$(VENV_BROWSER),constraints-browser.txt,$(EXTRAS_BROWSER))

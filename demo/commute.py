@@ -3,15 +3,18 @@
 Generates commuters between 100,000 zones, publishes them with the commands that an owner would type, and asks
 the file three questions, with the true answers beside its own; then one that it cannot answer.
 
+It ends with a page of the file, for a browser.
+
 Promise: the true answers are for this page alone, as these commuters are invented; the file is made by the
 same commands, with the same privacy, as one about real people. No number below is typed in by hand.
-Cost: some seconds; everything is written to a temporary folder that is removed at the end.
+Cost: some seconds; everything but the page is written to a temporary folder that is removed at the end.
 """
 
 from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -45,9 +48,11 @@ SEED = 2024  # of the invented commuters; the noise has none
 EPSILON, BUDGET = "1", "2"
 SIZE = 10_000
 COLUMNS = 80
+PAGE = Path(__file__).parents[1] / "build" / "demo" / "commuters.html"
 
 DOMAIN = f"""\
 title = "Commuters"
+counts = "commuters"
 [[attribute]]
 name = "home"
 integers = {{ low = 0, high = {REGIONS * ZONES - 1} }}
@@ -238,10 +243,16 @@ def main() -> None:
 
         heading(console, "5. Why this is good")
         _print_reasons(console, release, asked[0], (folder / "private.parquet").stat().st_size, seconds)
+
+        heading(console, "6. For readers: a page, which needs a browser and nothing else")
+        command(console, folder, "hushtable page private.parquet -o commuters.html")
+        PAGE.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(folder / "commuters.html", PAGE)
+        console.print(f"Open it: [bold]{PAGE.as_uri()}[/]\n", soft_wrap=True)
     console.print(
-        f"That took {perf_counter() - started:.0f} seconds; the temporary folder is gone. Next: examples/ "
-        "has real tables, `hushtable publish --help` the options, and `make demo-laws` shows that the noise "
-        "is exact."
+        f"That took {perf_counter() - started:.0f} seconds; the temporary folder is gone, the page stays. "
+        "Next: examples/ has real tables, `hushtable publish --help` the options, and `make demo-laws` shows "
+        "that the noise is exact."
     )
 
 

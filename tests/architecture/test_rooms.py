@@ -24,6 +24,7 @@ PUBLIC_SIDE = (
     "files",
     "laws",
     "methods",
+    "pages",
     "planning",
     "plots",
     "release",

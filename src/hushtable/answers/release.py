@@ -233,6 +233,29 @@ class Release(ReleaseFile):
         return drawn
 
     @within_memory
+    def page(
+        self,
+        path: str | PathLike[str],
+        /,
+        *,
+        title: str | None = None,
+        groups: int = 100_000,
+        confidence: float = 0.95,
+        overwrite: bool = False,
+    ) -> None:
+        """Write one HTML file that shows this release to people, in any browser and without a network.
+
+        It holds the answers of `by` for each attribute at each level, for the tables that were published and
+        for other pairs, up to so many groups in all; of larger tables it has the largest groups, and says so.
+        """
+        from hushtable.pages.making import page_of, write_page
+
+        most = as_count(groups, name="groups")
+        _chance(confidence)
+        made = page_of(self, file=self.path, title=title, groups=most, confidence=confidence)
+        write_page(made, path, overwrite=overwrite)
+
+    @within_memory
     def thin(self, *, size: int, output: str | PathLike[str], overwrite: bool = False) -> Release:
         """Write a smaller release of at most `size` rows to `output`, and return it. It costs no epsilon.
 

@@ -20,9 +20,11 @@ from typer.core import TyperGroup
 from hushtable.cli.check import check
 from hushtable.cli.codes import BUG, LACKING, code_of
 from hushtable.cli.domain import domain
+from hushtable.cli.explore import explore
 from hushtable.cli.grouping import GroupedCommand
 from hushtable.cli.ledger import ledger
 from hushtable.cli.logs import LOG, log_to
+from hushtable.cli.page import page
 from hushtable.cli.plan import plan
 from hushtable.cli.plot import plot
 from hushtable.cli.publish import publish
@@ -113,6 +115,8 @@ app.command(no_args_is_help=True)(export)
 app.command(no_args_is_help=True)(query)
 app.command(no_args_is_help=True)(sql)
 app.command(no_args_is_help=True)(plot)
+app.command(no_args_is_help=True)(page)
+app.command(no_args_is_help=True)(explore)
 app.add_typer(domain, name="domain")
 app.add_typer(ledger, name="ledger")
 

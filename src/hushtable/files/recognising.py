@@ -26,6 +26,10 @@ _PICTURES = {
     ".svg": (b"<?xml", b"<dc:title>hushtable</dc:title>"),
     ".pdf": (b"%PDF-", b"/Creator (hushtable)"),
 }
+_PAGE = re.compile(
+    rb'<!doctype html>\n<html lang="en">\n<head>.{0,2000}<meta name="generator" content="hushtable ',
+    re.DOTALL,
+)
 _EMPTY = {"json": b"[\n]\n", "jsonl": b""}
 _OF_ANSWERS = ["estimate", "standard_error", "low", "high"]
 
@@ -39,6 +43,11 @@ def is_picture(kind: str) -> Callable[[Path], bool]:
         return found.startswith(start) and mark in found
 
     return is_ours
+
+
+def is_page(path: Path) -> bool:
+    """Return whether a file is a page that we made."""
+    return _PAGE.match(_start(path)) is not None
 
 
 def is_table(kind: str, what: str | None, names: Sequence[str] = ()) -> Callable[[Path], bool]:

@@ -81,6 +81,17 @@ class Cost:
         return self.said
 
     @property
+    def privacy(self) -> str:
+        """What kind of differential privacy it is, in words."""
+        kinds = {"pure": "pure", "zcdp": "zero-concentrated", "approximate": "approximate"}
+        return f"{kinds[self.currency]} differential privacy"
+
+    @property
+    def paid(self) -> str:
+        """The numbers alone: epsilon = 1 and delta = 1e-9."""
+        return self.said.removesuffix(" (zCDP)").replace(", delta", " and delta")
+
+    @property
     def word(self) -> str:
         """What the owner chose: "epsilon", or "rho"."""
         return "rho" if self.epsilon is None else "epsilon"

@@ -55,11 +55,6 @@ _KINDS: dict[str, tuple[object, str]] = {
     "recipe": (str | None, "text or nothing"),
 }
 
-_PRIVACY = {
-    "pure": "pure differential privacy",
-    "zcdp": "zero-concentrated differential privacy",
-    "approximate": "approximate differential privacy",
-}
 _GROUPS = {
     "pure": "k times that epsilon",
     "zcdp": "k^2 times that rho",
@@ -324,9 +319,8 @@ class Terms:
         rest = "what one person adds to that table is not bounded by this release"
         if not self.rows_are_units:
             rest = f"a person {several} is protected with {_GROUPS[cost.currency]}" if several else ""
-        spent = cost.said.removesuffix(" (zCDP)").replace(", delta", " and delta")
-        text = f"{who} is protected with {spent} "
-        text += f"({_PRIVACY[cost.currency]}, adding or removing {change}){'; ' * bool(rest)}{rest}."
+        text = f"{who} is protected with {cost.paid} "
+        text += f"({cost.privacy}, adding or removing {change}){'; ' * bool(rest)}{rest}."
         if cost.currency == "approximate":
             text += f" Whatever is seen is at most e^epsilon times as likely with {change} as without, "
             text += "plus a chance of delta."

@@ -1,0 +1,45 @@
+"""`hushtable explore`: a release in one's own browser, with any question."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from hushtable.cli.release import ReleaseFile
+
+
+def explore(
+    file: ReleaseFile,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, metavar="N", help="Listen there; 0: wherever there is room.")
+    ] = 0,
+) -> None:
+    """Look at a release in your browser, and ask it anything.
+
+    It is the page of `hushtable page`, where any attributes, levels and conditions may be typed. It is
+    served on this machine alone, under an address that nobody else knows. Ctrl-C ends it.
+
+    \b
+    Example:
+      hushtable explore commute.parquet
+    """
+    from hushtable.answers.release import open_release
+    from hushtable.errors import BadNumber
+    from hushtable.noise.entropy import KeyStream
+    from hushtable.pages.serving import PageServer
+
+    token = KeyStream().words(3).tobytes().hex()
+    release = open_release(file)
+    try:
+        server = PageServer(release, file=file, token=token, port=port)
+    except (OSError, OverflowError):
+        hint = "Another program has it. Leave --port out, or give another."
+        raise BadNumber(name="port", value=port, allowed="is not free", hint=hint) from None
+    try:
+        typer.echo(f"Open {server.address}\nCtrl-C ends it.")
+        server.serve_forever()
+    except KeyboardInterrupt:
+        typer.echo("ended.")
+    finally:
+        server.server_close()

@@ -1,0 +1,44 @@
+"""`hushtable page`: a release as one HTML file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hushtable.cli.options import Json
+from hushtable.cli.release import Overwrite, ReleaseFile
+
+
+def page(
+    file: ReleaseFile,
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Ending in .html.")],
+    title: Annotated[str | None, typer.Option(metavar="TEXT", help="In place of the release's own.")] = None,
+    groups: Annotated[
+        int, typer.Option(min=1, metavar="N", help="The most groups that the page holds in all.")
+    ] = 100_000,
+    confidence: Annotated[
+        float, typer.Option(metavar="C", help="The chance with which an interval holds.")
+    ] = 0.95,
+    overwrite: Overwrite = False,
+    json: Json = False,
+) -> None:
+    """Make a page of a release: one HTML file for any browser.
+
+    It needs no network and no server, and sends nothing. Readers choose attributes, see bars, lines
+    and maps with error bars, search the table, and read who is protected and how sure numbers are.
+
+    \\b
+    Example:
+      hushtable page commute.parquet -o commute.html
+    """
+    from hushtable.answers.release import open_release
+    from hushtable.cli.printing import print_json
+
+    open_release(file).page(output, title=title, groups=groups, confidence=confidence, overwrite=overwrite)
+    size = output.stat().st_size
+    if json:
+        print_json({"file": str(output), "bytes": size})
+    else:
+        typer.echo(f"{output}: a page of {size / 1e6:.1f} MB. Open it in any browser.")

@@ -1,0 +1,1 @@
+"""A release for people who open it in a browser: a page, a report, a card."""

@@ -1,0 +1,221 @@
+"""What a page says in words: what was counted, who is protected, how sure numbers are, what not to conclude.
+
+Promise: the guarantee is the release's own sentence, and every number beside it follows from the terms, never
+from a text of the release. What is said of epsilon is a bound that holds for pure differential privacy; for
+other kinds the sentence stands alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from math import exp
+from typing import Any
+
+from hushtable.domain.attributes import Attribute, Categories
+from hushtable.domain.wording import cells_in_words, kind_in_words, many, rule_in_words
+from hushtable.pages.asked import Estimated
+from hushtable.pages.encoding import decimals_of, usual_margin
+from hushtable.pages.views import LeftOut, View
+from hushtable.plots.words import measured, one_line
+from hushtable.release.terms import Terms
+
+_LISTED = 400  # attributes of the dictionary, and values of one of them
+_LONGEST = 2_000  # characters of a filter or a query
+_LARGE = 30.0  # an epsilon beyond which the odds are certain
+_WEAK, _STRONG = Fraction(3), Fraction(1, 2)
+
+
+def counted(terms: Terms) -> list[str]:
+    """Return what the numbers count, in sentences."""
+    measure, unit = terms.measure, terms.measure.unit
+    what = measured(terms)
+    said = [f"Every number on this page is {_article(what)} {what}."]
+    if measure.clamp is not None:
+        low, high = measure.clamp
+        said.append(f"Each single value was first brought between {low:,} and {high:,}.")
+    if unit is not None and unit.max_rows is not None:
+        rows = many(unit.max_rows, "row", "rows")
+        said.append(f"Of each {one_line(unit.column)} at most {rows} count; others are left out.")
+    elif unit is not None and unit.max_cells is not None:
+        cells, times = many(unit.max_cells, "cell", "cells"), unit.max_per_cell or 1
+        often = "once" if times == 1 else f"up to {times:,} times"
+        said.append(
+            f"Each {one_line(unit.column)} counts in at most {cells} of the finest table, {often} in each."
+        )
+    if terms.where is not None:
+        said.append(f"Only rows were counted that meet this condition: {_cut(terms.where)}")
+    if terms.query is not None:
+        said.append(f"The publisher prepared the rows by a query first: {_cut(terms.query)}")
+    return said
+
+
+def odds(terms: Terms) -> dict[str, str | int] | None:
+    """Return what epsilon bounds, one person out and one in; None where it is not pure.
+
+    Somebody guesses from a release whether a person is in it. If k of 100 possible releases mislead them when
+    the person is out, at most e^epsilon times as many let them say so when the person is in, and the same
+    holds for saying the opposite. So at worst k = 100 / (1 + e^epsilon), and 100 - k.
+    """
+    if terms.cost.currency != "pure" or terms.epsilon is None:
+        return None
+    epsilon = min(float(terms.epsilon), _LARGE)
+    out = round(100 / (1 + exp(epsilon)))
+    return {"out": out, "in": 100 - out, "factor": _factor(epsilon), "verdict": _verdict(terms.epsilon)}
+
+
+def _factor(epsilon: float) -> str:
+    factor = exp(epsilon)
+    return f"{factor:.3g}" if factor < 1000 else f"{float(f'{factor:.2g}'):,.0f}"
+
+
+def _verdict(epsilon: Fraction) -> str:
+    """Return what such an epsilon is commonly held to be."""
+    if epsilon <= _STRONG:
+        return "That is strong protection: almost a coin toss."
+    if epsilon <= _WEAK:
+        return "That is in the range that statistical offices and companies commonly use."
+    return "That is little protection in the worst case: somebody who knows much could become nearly certain."
+
+
+def accuracy(views: Sequence[View], terms: Terms) -> list[dict[str, Any]]:
+    """Return, for each view, how sure its numbers are."""
+    nodes = terms.nodes
+    parts = {each.label: number for number, each in enumerate(nodes.marginals)}
+    rows = []
+    for view in views:
+        label = ", ".join(view.names)
+        margin, decimals = usual_margin(view.numbers), decimals_of(view.numbers)
+        shown = len(view.codes[0])
+        rows.append(
+            {
+                "table": one_line(", ".join(each.label for each in view.items)),
+                "groups": f"{view.groups:,}",
+                "margin": "no limit" if margin is None else f"± {margin:,.{decimals}f}",
+                "unclear": f"{int(view.unclear.sum()):,} of {shown:,}",
+                "published": _published(terms, parts.get(label), label),
+            }
+        )
+    return rows
+
+
+def _published(terms: Terms, number: int | None, label: str) -> str:
+    """Return how a table was published."""
+    if number is None:
+        if not terms.parts and label == ", ".join(terms.domain.names):
+            own = terms
+        else:
+            return "worked out from the published tables"
+    else:
+        own = terms.part(number)
+    if own.cutoff is not None:
+        return f"noisy counts of {own.cutoff:g} and more" + (" in size" if own.method.two_sided else "")
+    if own.threshold:
+        return "a sample, large counts first"
+    return "whole" if own.method.complete else "in part"
+
+
+def cautions(terms: Terms, *, confidence: float) -> list[str]:
+    """Return what one must not conclude."""
+    miss = 100 * (1 - confidence)
+    clamp = terms.measure.clamp
+    said = [
+        "Nothing about any one person. The numbers would look much the same without them; a group of 1 may "
+        "be nobody, and a group of 0 somebody.",
+        "Not that a grey group is empty. Grey means: this file cannot tell it from 0.",
+        "Not that one group is larger than another when their intervals overlap by much. Random noise was "
+        "added to protect people; small differences may be noise alone.",
+        f"Not that every interval is right. Each holds by itself in at least {100 * confidence:.10g} of 100 "
+        f"releases, so about {miss:.3g} of 100 may miss. Whoever picks the largest, the smallest or the "
+        "oddest of many groups picks the misses too.",
+        "Not the margin of a sum from the margins of its parts. Ask for the sum itself: margins do not "
+        "add up.",
+    ]
+    if clamp is None or clamp[0] >= 0:
+        said.append(
+            "Not that a number below 0 is a mistake. Noise goes both ways, and cutting it off at 0 would "
+            "make sums too large."
+        )
+    cutoffs = {part.cutoff for part in terms.parts or (terms,) if part.cutoff is not None}
+    if cutoffs:
+        least = ", ".join(f"{each:g}" for each in sorted(cutoffs)[:3])
+        said.append(
+            "Not that groups without a row do not exist. Where a table was published with a cutoff "
+            f"({least}), smaller noisy counts are not in the file, and intervals are wide to allow for them."
+        )
+    said.append(
+        "Not more than was counted. Rows with missing or undeclared values follow the rules in the data "
+        "dictionary, and what the publisher's data lack is lacking here."
+    )
+    return said
+
+
+def dictionary(terms: Terms) -> list[dict[str, Any]]:
+    """Return what each attribute is."""
+    return [_entry(each) for each in terms.domain.attributes[:_LISTED]]
+
+
+def _entry(attribute: Attribute) -> dict[str, Any]:
+    values = attribute.values
+    listed: list[list[str]] = []
+    if isinstance(values, Categories):
+        labels = values.labels or ("",) * values.size
+        pairs = zip(values.values[:_LISTED], labels[:_LISTED], strict=True)
+        listed = [[one_line(value) or "(empty)", one_line(label)] for value, label in pairs]
+    return {
+        "name": one_line(attribute.name),
+        "column": one_line(attribute.column),
+        "values": one_line(kind_in_words(values)),
+        "levels": [one_line(each.name) for each in attribute.levels],
+        "missing": one_line(rule_in_words(attribute.missing)),
+        "outside": one_line(rule_in_words(attribute.outside)),
+        "listed": listed,
+        "more": max(0, values.size - _LISTED) if listed else 0,
+    }
+
+
+def citation(terms: Terms, *, title: str, digest: str) -> str:
+    """Return how to cite the release."""
+    what = measured(terms)
+    cost = terms.cost
+    text = f"“{title}”: {what}, published under {cost.privacy} ({cost.paid}), made by hushtable "
+    text += one_line(terms.version)
+    return f"{text}. SHA-256 of the file: {digest}." if digest else f"{text}."
+
+
+def size_in_words(terms: Terms, rows: int) -> str:
+    """Return how much was published."""
+    row = terms.structure.row
+    return f"{rows:,} published rows, out of {cells_in_words(terms.units_total)} {row}s that got noise"
+
+
+def left_out_in_words(left_out: Sequence[LeftOut]) -> list[dict[str, str]]:
+    """Return what the page does not answer, and why: the first few."""
+    return [
+        {"table": one_line(", ".join(each.names)), "why": one_line(each.why)[:300]} for each in left_out[:40]
+    ]
+
+
+def estimate_in_words(found: Estimated | None) -> Mapping[str, str] | None:
+    """Return a total with its interval."""
+    if found is None:
+        return None
+    return {
+        "value": _number(found.value),
+        "low": _number(found.low),
+        "high": _number(found.high),
+        "note": one_line(found.note),
+    }
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}".replace("-", "\N{MINUS SIGN}").replace("inf", "no limit")
+
+
+def _article(what: str) -> str:
+    return "an estimate of the" if what.startswith(("number", "sum")) else "an estimate of"
+
+
+def _cut(text: str) -> str:
+    line = one_line(text)
+    return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}…"
