@@ -348,6 +348,8 @@ REFUSED = [
     "TRY_CAST(bn AS INTEGER) IS NULL AND TRY_CAST(bn AS BIGINT) = 5",
     "timezone('Nowhere', ts) IS NULL",
     "like_escape(s, 'a', 'ab')",
+    "n = 5 OR isoyear(INTERVAL 1 MONTH) = 1",
+    "CASE WHEN s = 'x' THEN CAST('1'::JSON AS BIT) END IS NULL",
 ]
 
 

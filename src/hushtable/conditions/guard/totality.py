@@ -75,7 +75,7 @@ def _steady(
 ) -> bool:
     """Refuse calls that a row could stop; let others fail on it as TRY wants, and return if trees changed."""
     parts = [part for expression in expressions for part in expression.walk()]
-    calls = [part for part in parts if part.kind in _CALLS and part.columns]
+    calls = [part for part in parts if part.kind in _CALLS]
     taken = [part for call in calls for part in call.parts if part.columns]
     columns = [part for part in parts if part.path]
     makers = [call for call in calls if call.name in _NUMBERS_TO_TIMES]
