@@ -19,9 +19,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import hushtable as ht
-from hushtable.conditions.guard.functions import FUNCTIONS
+from hushtable.conditions.guard.functions import FUNCTIONS, functions_of
+from hushtable.conditions.guard.policies import FILTER
 from hushtable.conditions.guard.statements import read_condition, read_query
 from hushtable.conditions.guard.totality import total_condition, total_query
+from hushtable.engines.sliced.clocks import in_microseconds
 from hushtable.engines.sliced.engine import row_by_row
 from tests.harness.statistics import LONG, SEED
 
@@ -39,7 +41,16 @@ SELECT * FROM (VALUES
     '\\xff'::BLOB, '{"a": {"b": []}}'::JSON, 3)
 ) AS rows(n, s, d, b, dt, ts, l, st, mp, bl, j, h)
 """
+# Times that cannot be written, on several levels, and values of odd types.
+ODD = """
+SELECT *, make_timestamp(n) AS early, [make_timestamp(n)] AS lt, {'a': make_timestamp(n), 'b': [dt]} AS sx,
+    map([make_timestamp(n)], [s]) AS mx, to_microseconds(n) AS iv, h::BIGNUM AS bn,
+    -0.5::DECIMAL(38, 38) AS part
+FROM (SELECT * REPLACE (CASE WHEN n < -9e18 THEN -9223372022400000001 ELSE n END AS n) FROM raw)
+WHERE n < 9e18
+"""
 COLUMNS = ["n", "s", "d", "b", "dt", "ts", "l", "st", "mp", "bl", "j", "h", "n::INTEGER", "n % 40"]
+COLUMNS += ["early", "lt", "sx", "mx", "iv", "bn", "part"]
 CONSTANTS = ["'a'", "1", "-1", "'day'", "'%Y'"]
 TYPES = [
     "INTEGER",
@@ -53,14 +64,17 @@ TYPES = [
     "JSON",
     "INTEGER[]",
 ]
-# What DuckDB has not written for a type at all: it fails on every row alike, and at once.
-NOT_WRITTEN = ("not recognized", "ot implemented", "escape", "Cannot read a value of type")
+FIRST_HOURS = -9223372022400000001  # microseconds; DuckDB writes none before the next
 
 
 @pytest.fixture
 def engine() -> Iterator[duckdb.DuckDBPyConnection]:
     with duckdb.connect() as connection:
-        connection.execute(f"CREATE TABLE data AS {ROWS}").fetchall()
+        connection.execute("SET disabled_optimizers = 'statistics_propagation'").fetchall()
+        connection.execute(f"CREATE TABLE raw AS {ROWS}").fetchall()
+        connection.execute(f"CREATE TABLE odd AS {ODD}").fetchall()
+        rows = in_microseconds("SELECT * FROM odd", connection)
+        connection.execute(f"CREATE VIEW data AS {rows}").fetchall()
         connection.execute(row_by_row(sharing=False)).fetchall()
         yield connection
 
@@ -74,7 +88,21 @@ def some_calls(name: str, chance: random.Random) -> Iterator[str]:
             yield f"{name}({', '.join(chance.choice(kind) for kind in kinds)})"
 
 
-def test_no_allowed_expression_fails_on_a_row(engine: duckdb.DuckDBPyConnection) -> None:
+def test_no_allowed_expression_fails_on_a_row(
+    engine: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect, made = duckdb.connect, [duckdb.connect()]
+
+    def shared(**options: Any) -> duckdb.DuckDBPyConnection:
+        try:
+            return made[-1].cursor().execute("SELECT 1")
+        except duckdb.Error:  # a trial closed it
+            made.append(connect(**options))
+            return made[-1].cursor()
+
+    monkeypatch.setattr(
+        duckdb, "connect", shared
+    )  # a database for each of some thousand calls takes a minute
     chance = random.Random(SEED)
     names = sorted(
         name for name in FUNCTIONS if not FUNCTIONS[name].public and name.replace("_", "").isalnum()
@@ -84,20 +112,24 @@ def test_no_allowed_expression_fails_on_a_row(engine: duckdb.DuckDBPyConnection)
         for _ in range(80 if LONG else 8):
             calls.append(f"({chance.choice(COLUMNS)}) {operator} ({chance.choice(COLUMNS)})")
     calls += [f"CAST({column} AS {kind})" for column in COLUMNS for kind in TYPES]
-    tried = 0
-    for call in calls:
+    listed = functions_of(engine, FILTER)
+    tried = refused = 0
+    for call in dict.fromkeys(calls):
+        condition = f"{call} IS NULL"
         try:
             engine.execute(f"SELECT {call} FROM data LIMIT 0").fetchall()
-        except duckdb.Error:
-            continue  # it does not fit the types
+            read = read_condition(condition, engine, listed=listed)
+        except (duckdb.Error, ht.BadQuery):
+            continue  # it does not fit the types, or is refused by its words
         tried += 1
-        failed = ""
         try:
-            engine.execute(f"SELECT count(*) FROM data WHERE {total_condition(f'{call} IS NULL')}").fetchall()
-        except duckdb.Error as error:
-            failed = str(error)
-        assert not failed or any(words in failed for words in NOT_WRITTEN), (call, failed)
+            total = total_condition(condition, read, "SELECT * FROM data", engine)
+        except ht.BadQuery:
+            refused += 1
+            continue
+        engine.execute(f"SELECT count(*) FROM data WHERE {total}").fetchall()
     assert tried > 300
+    assert refused < tried / 10
 
 
 def test_that_test_would_see_parts_that_are_computed_apart(engine: duckdb.DuckDBPyConnection) -> None:
@@ -160,7 +192,8 @@ def test_the_functions_whose_arguments_are_bound_are_these() -> None:
     assert marked >= {
         *("array_length", "array_resize", "bitstring", "ilike_escape", "like_escape", "list_resize", "lpad"),
         *("not_ilike_escape", "not_like_escape", "regexp_replace", "replace", "rpad", "time_bucket"),
-        "timezone",
+        *("timezone", "date_diff", "date_part", "date_sub", "date_trunc", "datediff", "datepart", "datesub"),
+        "datetrunc",
     }
 
 
@@ -227,3 +260,123 @@ for where in ("length(CAST(moment AS VARCHAR)) > 0", "moment > make_timestamptz(
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
 
     assert done.stdout.split("\n") == ["[2]", "[1]", ""], done.stderr
+
+
+NESTED = {
+    "TIMESTAMP[]": ("[make_timestamp(n), make_timestamp(0)]", "[NULL, '1970-01-01 00:00:00']"),
+    "TIMESTAMP[2]": ("[make_timestamp(n), NULL]", "[NULL, NULL]"),
+    "STRUCT(a TIMESTAMP, size TIMESTAMP[])": (
+        "{'a': make_timestamp(n), 'size': [make_timestamp(n)]}",
+        "{'a': NULL, 'size': [NULL]}",
+    ),
+    "STRUCT(a STRUCT(b STRUCT(c TIMESTAMP)))": (
+        "{'a': {'b': {'c': make_timestamp(n)}}}",
+        "{'a': {'b': {'c': NULL}}}",
+    ),
+    "MAP(VARCHAR, TIMESTAMP)": ("map(['a'], [make_timestamp(n)])", "{a=NULL}"),
+    "MAP(TIMESTAMP, INTEGER)": ("map([make_timestamp(n)], [1])", "{}"),
+    "MAP(STRUCT(a TIMESTAMP), INTEGER)": (
+        "map([{'a': make_timestamp(n)}, {'a': make_timestamp(n - 1)}], [1, 2])",
+        None,
+    ),
+    "UNION(t TIMESTAMP, s VARCHAR)": ("union_value(t := make_timestamp(n))", "NULL"),
+    "TIMESTAMP WITH TIME ZONE[]": ("[make_timestamptz(n)]", "[NULL]"),
+}
+
+
+@pytest.mark.parametrize("kind", NESTED)
+def test_the_first_hours_of_all_clocks_are_missing_on_every_level(kind: str, tmp_path: Path) -> None:
+    value, written = NESTED[kind]
+    path = tmp_path / "rows.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        connection.execute(f"CREATE TABLE t AS SELECT {FIRST_HOURS} AS n, 1 AS x").fetchall()
+        connection.execute("SET disabled_optimizers = 'statistics_propagation'").fetchall()
+        connection.execute(f"CREATE TABLE u AS SELECT x, CAST({value} AS {kind}) AS nested FROM t").fetchall()
+        connection.execute("INSERT INTO u VALUES (2, NULL)").fetchall()
+        connection.execute("DROP TABLE t").fetchall()
+        rows = in_microseconds("SELECT * FROM u ORDER BY x", connection)
+        found = connection.execute(f"SELECT CAST(nested AS VARCHAR) FROM ({rows})").fetchall()
+    domain = ht.Domain(x=ht.integers(0, 3))
+
+    assert found == [(written,), (None,)]
+    for where in ("CAST(nested AS VARCHAR) IS NULL OR x = 1", "to_json(nested) IS NULL OR x = 1"):
+        assert ht.count(path, domain=domain, where=where).counts.tolist() == [1, 1]
+    query = "SELECT x, CAST(nested AS VARCHAR) AS text FROM u"
+    assert ht.count(path, domain=domain, query=query).counts.tolist() == [1, 1]
+
+
+def test_nested_times_of_arrow_and_parquet_stop_no_filter(tmp_path: Path) -> None:
+    steps = pa.array([FIRST_HOURS, 0], pa.int64()).cast(pa.timestamp("us"))
+    nested = pa.StructArray.from_arrays([steps, pa.array([1, 2])], names=["at", "n"])
+    rows = pa.table({"x": [1, 1], "nested": nested})
+    pq.write_table(rows, tmp_path / "rows.parquet")
+
+    for data in (rows, tmp_path / "rows.parquet"):
+        where = "CAST(nested AS VARCHAR) <> '' AND length(CAST(data AS VARCHAR)) > 0"
+        assert ht.count(data, domain=ht.Domain(x=ht.integers(0, 3)), where=where).counts.tolist() == [2]
+
+
+@pytest.mark.parametrize(
+    "call", ["make_timestamp(n)", "make_timestamp_ms(n // 1000 - 1)", "epoch_ms(n // 1000 - 1)"]
+)
+def test_a_number_makes_no_time_that_stops_a_filter(call: str) -> None:
+    rows = pa.table({"x": [1, 1, 2], "n": pa.array([FIRST_HOURS, -(2**63) + 2, 5], pa.int64())})
+    domain = ht.Domain(x=ht.integers(0, 3))
+
+    where = f"CAST({call} AS VARCHAR) <> '' AND concat({call}, x) <> ''"
+    assert ht.count(rows, domain=domain, where=where).counts.tolist() == [1]
+    query = (
+        f"SELECT {call}, {call} AS time, x, CAST(time AS VARCHAR) AS text, [time]::VARCHAR AS many FROM data"
+    )
+    assert ht.count(rows, domain=domain, query=query).counts.tolist() == [2, 1]
+    kept = ht.count(rows, domain=domain, query=query, where="CAST(time AS VARCHAR) <> '' AND many <> ''")
+    assert kept.counts.tolist() == [1]
+    late = ht.count(
+        rows, domain=domain, where="epoch_ms(make_timestamp(n)) = 0 AND make_timestamp(n) = make_timestamp(5)"
+    )
+    assert late.counts.tolist() == [1]
+
+
+REFUSED = [
+    "dayofweek(iv) = 1",
+    "CASE WHEN s = 'x' THEN dayofweek(iv) END = 1",
+    "date_part('era', iv) = 1",
+    "date_trunc('timezone', ts) IS NULL",
+    "CAST(j AS BIT) IS NULL",
+    "json_type(part) IS NULL",
+    "json_keys(part) IS NULL",
+    "TRY_CAST(bn AS INTEGER) IS NULL AND TRY_CAST(bn AS BIGINT) = 5",
+    "timezone('Nowhere', ts) IS NULL",
+    "like_escape(s, 'a', 'ab')",
+    "n = 5 OR isoyear(INTERVAL 1 MONTH) = 1",
+    "CASE WHEN s = 'x' THEN CAST('1'::JSON AS BIT) END IS NULL",
+]
+
+
+@pytest.mark.parametrize("condition", REFUSED)
+def test_what_duckdb_cannot_compute_is_refused_whatever_the_rows_hold(
+    condition: str, engine: duckdb.DuckDBPyConnection
+) -> None:
+    read = read_condition(condition, engine)
+    for rows in ("SELECT * FROM data", "SELECT * FROM data WHERE false"):
+        with pytest.raises(ht.BadQuery, match="on values of which DuckDB cannot compute every one"):
+            total_condition(condition, read, rows, engine)
+
+
+def test_a_column_of_any_type_is_not_read() -> None:
+    with duckdb.connect() as connection:
+        connection.execute("CREATE TABLE data AS SELECT 1::VARIANT AS v, [2::VARIANT] AS l").fetchall()
+        for condition in ("v = 'a'", "CAST(v AS VARCHAR) = 'a'", "l[1] = 'a'", "data IS NULL"):
+            with pytest.raises(ht.BadQuery, match="reads a column of the type VARIANT"):
+                total_condition(
+                    condition, read_condition(condition, connection), "SELECT * FROM data", connection
+                )
+
+
+@pytest.mark.parametrize(
+    "unit", ["date_trunc(s, ts)", "date_part(s, ts)", "date_diff(s, ts, ts)", "date_sub(s, ts, ts)"]
+)
+def test_a_unit_of_time_is_no_column(unit: str, engine: duckdb.DuckDBPyConnection) -> None:
+    # Of the text 'era' in one row, DuckDB says that it is not implemented, and stops.
+    with pytest.raises(ht.BadQuery, match="from a column"):
+        read_condition(f"{unit} IS NULL", engine)

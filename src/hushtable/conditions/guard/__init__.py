@@ -8,7 +8,8 @@ To review it, read in this order:
 4. `expressions`: the one list of kinds of expressions, and the typed tree that comes out of it.
 5. `statements`: one expression, one row-local SELECT, or one SELECT of any kind.
 6. `totality`: the same query, which gives NULL where a row would make it fail.
-7. `locked`: the database in which text of recipients runs, and Ctrl-C.
+7. `trials`: every call of an owner's text on made-up values, before a row is read.
+8. `locked`: the database in which text of recipients runs, and Ctrl-C.
 
 Promise: every list names what is allowed. Whatever DuckDB adds to its language is refused until it is read
 and listed here.

@@ -106,7 +106,8 @@ _BY_TOPIC = {
 _DIFFERENT = {
     "date_add days_in_month if nullif split_part": Function(macro=True),
     "ilike_escape like_escape not_ilike_escape not_like_escape": Function(constant=(1, 2)),
-    "time_bucket timezone": Function(constant=(0,)),
+    """date_diff date_part date_sub date_trunc datediff datepart datesub datetrunc time_bucket
+    timezone""": Function(constant=(0,)),
     "array_length": Function(constant=(1,)),
     "regexp_replace replace": Function(constant=(2,)),
     "array_resize bitstring list_resize lpad rpad": Function(length=(1,)),

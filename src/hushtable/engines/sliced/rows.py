@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hushtable.conditions.guard.statements import check_select, read_condition, read_query
 from hushtable.conditions.guard.totality import total_condition, total_query
+from hushtable.engines.sliced.clocks import in_microseconds
 from hushtable.engines.sliced.confining import check_confined
 from hushtable.engines.sliced.engine import connect, described, interruptible, quiet, row_by_row
 from hushtable.engines.sliced.naming import folded
@@ -29,9 +30,6 @@ if TYPE_CHECKING:
     import duckdb
 
 TABLE = "data"  # what a query calls the rows of files and of Python objects
-_LONG_STEPS = re.compile(r"\bTIMESTAMP_(S|MS)\b")
-_CLOCKS = {"TIMESTAMP": "make_timestamp", "TIMESTAMP WITH TIME ZONE": "make_timestamptz"}
-_FIRST_WRITTEN = -9223372022400000000  # the midnight before which DuckDB writes no time as text
 _GIVEN = re.compile(r'\bAS\s+("[^"]+"|\w+)', re.IGNORECASE)
 
 
@@ -114,7 +112,7 @@ class Wanted:
 
         Some tables are `computing` columns from others, perhaps from the amounts.
         """
-        filtered = None if self.where is None else read_condition(self.where, engine).columns
+        condition = None if self.where is None else read_condition(self.where, engine)
         local = None
         if self.query is None:
             text = f"SELECT * FROM {name_sql(otherwise)}"
@@ -131,43 +129,27 @@ class Wanted:
                 fact = f"the table {shown(read)} computes columns from others, perhaps from "
                 hint = "Amounts are read for nothing else: copy what you need to a plain table."
                 raise BadData(f"{fact}{shown(self.amount)}", hint)
+            filtered = None if condition is None else condition.columns
             check_confined(self.amount, readers=self.names, query=local, filtered=filtered, table=TABLE)
         owned, prepared = (
             local is not None or self.where is not None,
             self.query is not None and local is None,
         )
         engine.execute(row_by_row(sharing=not owned, filtering=prepared))
-        if self.where is None:
+        if self.where is None or condition is None:
             return text
+        if local is None and self.query is not None:
+            text = in_microseconds(text, engine)
         kept = described(f"SELECT (\n{self.where}\n) AS kept FROM (\n{text}\n) AS {TABLE}", engine)["kept"]
         if kept not in ("BOOLEAN", '"NULL"'):
             hint = "Compare it with something, as in age >= 18."
             raise BadQuery(f"the row filter gives {type_text(kept)}, not true or false", hint)
-        return f"SELECT * FROM (\n{text}\n) AS {TABLE} WHERE {total_condition(self.where)}"
+        filtering = total_condition(self.where, condition, text, engine)
+        return f"SELECT * FROM (\n{text}\n) AS {TABLE} WHERE {filtering}"
 
     def readable(self, rows: str, engine: duckdb.DuckDBPyConnection) -> str:
         """Return SQL for rows of which the owner's own words can read every column."""
         return rows if self.query is None and self.where is None else in_microseconds(rows, engine)
-
-
-def in_microseconds(rows: str, connection: duckdb.DuckDBPyConnection) -> str:
-    """Return SQL for the same rows with all times in microseconds; those beyond what these reach are missing.
-
-    DuckDB takes it for a fault of its own where a time in seconds or milliseconds, or one of the first hours
-    that microseconds reach, cannot be written as text. Those are missing too.
-    """
-    changed = []
-    for name, kind in described(rows, connection).items():
-        column, read = name_sql(name), name_sql(name)
-        if _LONG_STEPS.search(kind):
-            kind = _LONG_STEPS.sub("TIMESTAMP", kind)
-            read = f"TRY_CAST({column} AS {kind})"
-        if kind in _CLOCKS:
-            least = f"{_CLOCKS[kind]}({_FIRST_WRITTEN})"  # a cast would depend on this machine's time zone
-            read = f"CASE WHEN {read} < {least} AND isfinite({read}) THEN NULL ELSE {read} END"
-        if read != column:
-            changed.append(f"{read} AS {column}")
-    return f"SELECT * REPLACE ({', '.join(changed)}) FROM ({rows}) AS rows" if changed else rows
 
 
 @contextmanager
