@@ -227,7 +227,7 @@
     for (let place = Math.ceil(low / step); steps.length < 2 || steps.at(-1) < high; place += 1) steps.push(place * step);
     return steps;
   }
-  const short = (value) => value.toLocaleString("en-US", { maximumFractionDigits: 6 }).replace("-", MINUS);
+  const short = (value) => (value === 0 ? 0 : value).toLocaleString("en-US", { maximumFractionDigits: 6 }).replace("-", MINUS);
 
   // A line with a band, over times or numbers. Arrow keys move along it.
   function drawLine(shown) {
