@@ -16,7 +16,6 @@ import pytest
 import hushtable as ht
 from hushtable.cli.main import app
 from hushtable.domain.attributes import Attribute, Integers
-from hushtable.domain.measure import Measure
 from hushtable.laws.gaussian import Gaussian
 from hushtable.laws.sensitivities import Sensitivities
 from hushtable.planning.laws import cutoffs, law_for
@@ -26,6 +25,7 @@ from hushtable.table.lifting import lifted
 from hushtable.table.sparse import SparseTable
 from tests.harness.statistics import ALARM, accepted_at, fits, follows
 
+ROW = Sensitivities.of_rows(1)
 DOMAIN = ht.Domain(town=ht.integers(0, 49), age=ht.integers(0, 99))
 GENERATOR = np.random.default_rng(5)
 ROWS = pa.table({"town": GENERATOR.zipf(1.6, 5_000) % 50, "age": GENERATOR.integers(20, 60, 5_000)})
@@ -311,11 +311,33 @@ def test_summaries_of_tables_have_noise_for_what_a_unit_changes() -> None:
 
 def test_the_choice_of_a_law_is_that_of_the_lowest_cutoff() -> None:
     cost = ht.Cost(epsilon=1, delta="1e-6")
-    found = {each.law: each.cutoff for each in cutoffs(cost, measure=Measure(), cells=10**12, size=10_000)}
+    found = {each.law: each.cutoff for each in cutoffs(cost, one=ROW, cells=10**12, size=10_000)}
     assert found == {"geometric": 22, "truncated-geometric": 15, "gaussian": 27, "gaussian-stability": 22}
-    assert law_for(cost, None, measure=Measure(), cells=10**12, size=10_000).name == "truncated-geometric"
-    assert law_for(cost, None, measure=Measure(), cells=10**6, size=10_000).name == "geometric"
-    many = Measure(unit=ht.Unit("person", max_rows=50))
-    assert law_for(cost, "auto", measure=many).name == "geometric"  # all rows may be in one cell
-    assert law_for(ht.Cost(rho=1), None, measure=many).name == "gaussian"
-    assert law_for(ht.Cost(epsilon=1), None, measure=many).name == "geometric"
+    assert law_for(cost, None, one=ROW, cells=10**12, size=10_000).name == "truncated-geometric"
+    assert law_for(cost, None, one=ROW, cells=10**6, size=10_000).name == "geometric"
+    many = Sensitivities.of_rows(50)
+    assert law_for(cost, "auto", one=many).name == "geometric"  # all rows may be in one cell
+    assert law_for(ht.Cost(rho=1), None, one=many).name == "gaussian"
+    assert law_for(ht.Cost(epsilon=1), None, one=many).name == "geometric"
+
+
+def test_a_plan_shows_all_laws_side_by_side() -> None:
+    homes = ht.Domain(home=ht.integers(0, 10**12 - 1))
+    words: dict[str, Any] = {"size": 10_000, "expect_cells": 20_000, "expect_mean": 100, "expect_sd": 30}
+    unit = ht.Unit("person", max_cells=10)
+    plan = ht.plan(homes, unit=unit, **words, **APPROXIMATE)
+    page = str(plan)
+
+    assert plan.law_name == "gaussian"
+    for law, cutoff in (
+        ("geometric", 208),
+        ("truncated-geometric", 133),
+        ("gaussian", 83),
+        ("gaussian-stability", 71),
+    ):
+        assert any(
+            line.split()[0] == law and line.split()[-1] == str(cutoff) for line in page.splitlines() if line
+        )
+    assert "yardstick" in str(ht.plan(homes, rho="0.05", **words))
+    with pytest.raises(ht.BadPlan, match="counts from 71 on are published"):
+        ht.plan(homes, unit=unit, law="gaussian-stability", **words, **APPROXIMATE)

@@ -9,12 +9,12 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import NamedTuple
 
-from hushtable.domain.measure import Measure
 from hushtable.errors import BadChoice
 from hushtable.laws.costs import Cost
 from hushtable.laws.curves import gaussian_rho
 from hushtable.laws.law import NoiseLaw
 from hushtable.laws.registry import law_named
+from hushtable.laws.sensitivities import Sensitivities
 from hushtable.methods.tuning import auto_cutoff
 
 AUTO = "auto"
@@ -38,7 +38,7 @@ def law_for(
     cost: Cost,
     name: str | None,
     *,
-    measure: Measure,
+    one: Sensitivities,
     cells: int | None = None,
     size: int | None = None,
     tables: int = 1,
@@ -52,9 +52,9 @@ def law_for(
     if wanted is not None:
         return law_named(wanted)
     if cells is not None and size is not None:
-        found = cutoffs(cost, measure=measure, cells=cells, size=size)
+        found = cutoffs(cost, one=one, cells=cells, size=size)
         return law_named(min(found, key=lambda each: (each.cutoff, CHOICES.index(each.law))).law)
-    met = measure.sensitivities.added_up()
+    met = one.added_up()
     kinds = [law_named(each) for each in ("geometric", "gaussian")]
     noise = {
         kind.name: kind.calibrated(
@@ -65,7 +65,7 @@ def law_for(
     return min(kinds, key=lambda kind: noise[kind.name])
 
 
-def cutoffs(cost: Cost, *, measure: Measure, cells: int, size: int) -> list[Cutoff]:
+def cutoffs(cost: Cost, *, one: Sensitivities, cells: int, size: int) -> list[Cutoff]:
     """Return the cutoff of every law that an epsilon and a delta buy, for a table of cells alone.
 
     That of geometric and of Gaussian noise lets through about a tenth of `size` rows that are noise alone;
@@ -75,7 +75,7 @@ def cutoffs(cost: Cost, *, measure: Measure, cells: int, size: int) -> list[Cuto
     for name in CHOICES:
         kind = law_named(name)
         try:
-            law = law_of_cells(kind, cost, measure=measure)
+            law = law_of_cells(kind, cost, one=one)
         except BadChoice:
             continue
         least = law.least_cutoff or auto_cutoff(size, cells=cells, law=law, two_sided=True)
@@ -83,18 +83,17 @@ def cutoffs(cost: Cost, *, measure: Measure, cells: int, size: int) -> list[Cuto
     return found
 
 
-def law_of_cells(kind: type[NoiseLaw], cost: Cost, *, measure: Measure) -> NoiseLaw:
+def law_of_cells(kind: type[NoiseLaw], cost: Cost, *, one: Sensitivities) -> NoiseLaw:
     """Return the noise in a table of cells alone, for all of a cost."""
-    price, one = of_cells(kind, kind.price(cost), measure=measure), measure.sensitivities
+    price = of_cells(kind, kind.price(cost), one=one)
     return kind.calibrated(budget=kind.budget(price), change=kind.change(one), delta=price.delta)
 
 
-def of_cells(kind: type[NoiseLaw], price: Cost, *, measure: Measure) -> Cost:
+def of_cells(kind: type[NoiseLaw], price: Cost, *, one: Sensitivities) -> Cost:
     """Return the price of a table of cells alone: by the exact curve, where a unit changes cells by 1 each.
 
     That of Gaussian noise has a larger rho then, for the same epsilon and delta.
     """
-    one = measure.sensitivities
     if kind.currency != "zcdp" or not price.delta or one.per_cell != 1 or price.epsilon is None:
         return price
     rho = gaussian_rho(price.epsilon, delta=price.delta, cells=int(one.l1))

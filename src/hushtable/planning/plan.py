@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from html import escape
@@ -30,7 +30,7 @@ from hushtable.planning.choosing import CUTOFFS, best_cutoff, curve, recommended
 from hushtable.planning.cubes import CubePrediction
 from hushtable.planning.judges import JUDGES, judged
 from hushtable.planning.judging import CLEARLY, Judgement
-from hushtable.planning.laws import law_for
+from hushtable.planning.laws import cutoffs, law_for, law_of_cells
 from hushtable.planning.predictions import Prediction, Predictor, Setting
 from hushtable.planning.profile import LARGEST_DOMAIN, Profile
 from hushtable.planning.questions import QuestionPlan, asked_questions, planned_by_default, planned_for
@@ -83,6 +83,7 @@ class Plan:
     ladders: tuple[Ladder, ...] = ()  # the levels of each attribute, from the planned one on
     domain: Domain | None = None  # at the planned levels; None of a roll-up, which has no marginals
     law_name: str = DEFAULT_LAW
+    allowed: Cost | None = None  # an epsilon and a delta, of which the law may need the first alone
 
     def __repr__(self) -> str:
         return text_of(self)
@@ -403,7 +404,7 @@ def plan(
         raise BadPlan("the domain has more than 10^300 cells", "Declare fewer attributes, or coarser ones.")
     wanted = wanted_cost(epsilon=epsilon, rho=rho, delta=delta)
     measure = Measure(count_column=count_column, sum_column=sum_column, clamp=clamp, unit=unit)
-    kind = law_for(wanted, law, measure=measure)
+    kind = _planned_law(wanted, law, measure, cells=declared.cells_total, size=size)
     cost = kind.price(wanted)
     whole = kind.budget(cost)
     share = as_fraction(total_share, name="total_share")
@@ -426,7 +427,7 @@ def plan(
                 )
             return found
         return planned_for(declared, asked_questions(declared, ask), size=rows, budget=budget)
-    return planned(
+    made = planned(
         title=declared.title,
         cells_total=declared.cells_total,
         cost=cost,
@@ -439,6 +440,25 @@ def plan(
         domain=declared,
         law_name=kind.name,
     )
+    return replace(made, allowed=wanted) if wanted.delta else made
+
+
+def _planned_law(cost: Cost, name: str | None, measure: Measure, *, cells: int, size: int) -> type[NoiseLaw]:
+    """Return the law to plan with: one that noises every cell, since only these are predicted."""
+    one = measure.sensitivities
+    if name in (None, "auto") and cost.delta:
+        rows = Priority(size=size).size  # checked
+        found = cutoffs(cost, one=one, cells=cells, size=rows)
+        whole = [each for each in found if law_named(each.law).noises_empty]
+        name = min(whole, key=lambda each: each.cutoff).law
+    kind = law_for(cost, name, one=one)
+    if not kind.noises_empty:
+        least = law_of_cells(kind, cost, one=one).least_cutoff
+        fact = (
+            f"with the law {kind.name!r}, counts from {least} on are published, and nothing more is planned"
+        )
+        raise BadPlan(fact, "Publish with it, or plan with another law.")
+    return kind
 
 
 def _law_for(

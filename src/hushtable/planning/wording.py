@@ -13,7 +13,9 @@ from math import exp, log10, sqrt
 from typing import TYPE_CHECKING
 
 from hushtable.domain.kinds import plain
+from hushtable.laws.costs import Cost
 from hushtable.methods.settings import Method
+from hushtable.planning.laws import cutoffs
 from hushtable.planning.predictions import Prediction, score
 from hushtable.structures.pruned import Tree
 
@@ -48,12 +50,26 @@ def text_of(plan: Plan) -> str:
         parts.append(_rollups(plan))
     if plan.warnings:
         parts.append("\n".join(paragraph(f"warning: {each}.") for each in plan.warnings))
-    delta = (
+    parts.append(_laws(plan, plan.allowed) if plan.allowed is not None else _yardstick(plan))
+    return "\n\n".join(parts)
+
+
+def _laws(plan: Plan, allowed: Cost) -> str:
+    """Return the cutoffs of all laws that an epsilon and a delta buy, side by side."""
+    found = cutoffs(allowed, one=plan.sensitivity, cells=plan.cells_total, size=plan.size)
+    lead = "A table of cells alone would show counts from these on, by the law of its noise (--law):"
+    lines = [["law", "noise", "smallest count"]]
+    lines += [[each.law, f"± {number(each.deviation)}", f"{each.cutoff:,}"] for each in found]
+    return f"{paragraph(lead)}\n\n{aligned(lines)}"
+
+
+def _yardstick(plan: Plan) -> str:
+    """Return what a threshold release of another guarantee would show."""
+    said = (
         "As a yardstick: a threshold release of (epsilon, delta)-privacy has about the cutoff of the filter"
     )
-    delta += f" at delta = {plan.delta:.2g} (size / cells). What is planned here is pure: delta = 0."
-    parts.append(paragraph(delta))
-    return "\n\n".join(parts)
+    said += f" at delta = {plan.delta:.2g} (size / cells). What is planned here has no delta."
+    return paragraph(said)
 
 
 def head(plan: Plan, *, cells: bool = True) -> str:

@@ -126,7 +126,7 @@ def decided(recipe: Recipe) -> Decision:
     if plan is not None:
         check_covered(noised)
     if noised == Cells() and not for_total:
-        cost = of_cells(law, cost, measure=recipe.measure)
+        cost = of_cells(law, cost, one=recipe.measure.sensitivities)
         budget = law.budget(cost)
     wanted = _named(wanted, noised, plan)
     _check_size(recipe, noised, plan, wanted)
@@ -160,27 +160,27 @@ def decided(recipe: Recipe) -> Decision:
 
 def _law(recipe: Recipe, domain: Domain) -> type[NoiseLaw]:
     """Return the law of the noise: for a table of cells alone, or for several tables."""
-    measure = recipe.measure
+    one = recipe.measure.sensitivities
     wanted: Any = recipe.structure
     if recipe.law is not None or usual_law(recipe.cost) is not None:
-        return law_for(recipe.cost, recipe.law, measure=measure)
+        return law_for(recipe.cost, recipe.law, one=one)
     if wanted == Cells() or (wanted is None and recipe.summary is not None):
-        return law_for(recipe.cost, None, measure=measure, cells=domain.cells_total, size=recipe.size)
+        return law_for(recipe.cost, None, one=one, cells=domain.cells_total, size=recipe.size)
     if isinstance(wanted, str) or (wanted is None and recipe.plan is not None):
-        return law_for(recipe.cost, None, measure=measure)
+        return law_for(recipe.cost, None, one=one)
     if wanted is None:
         # As many as there would be with the usual noise; for people in many cells, or many tables, there is
         # less of the other.
-        budget = Budget(Fraction(recipe.cost.epsilon or 1), measure.sensitivity)
+        budget = Budget(Fraction(recipe.cost.epsilon or 1), one.l1)
         found = usual_structure(
             domain, ask=recipe.ask, size=recipe.size, distributed=False, budget=budget
         ).structure
         if found == Cells():
-            return law_for(recipe.cost, None, measure=measure, cells=domain.cells_total, size=recipe.size)
+            return law_for(recipe.cost, None, one=one, cells=domain.cells_total, size=recipe.size)
         wanted = found
     sizes = wanted.sizes(domain)
     tables = len(wanted.over(domain).marginals) if wanted.several else sizes.per_cell
-    return law_for(recipe.cost, None, measure=measure, tables=max(tables, 1))
+    return law_for(recipe.cost, None, one=one, tables=max(tables, 1))
 
 
 def _of_occupied(
@@ -196,7 +196,7 @@ def _of_occupied(
         raise BadChoice(fact, "Leave `structure` out, or take another law.")
     if recipe.measure.sum_column is not None:
         raise BadChoice(f"noise of the law {law.name!r} is for counts", "Leave `sum_column` out.")
-    noise = law_of_cells(law, cost, measure=recipe.measure)
+    noise = law_of_cells(law, cost, one=recipe.measure.sensitivities)
     return Decision(
         recipe=recipe,
         domain=domain,
