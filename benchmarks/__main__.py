@@ -20,6 +20,7 @@ from benchmarks import (
     counting,
     cubes,
     imports,
+    laws,
     noise,
     planning,
     publishing,
@@ -35,6 +36,7 @@ from benchmarks.report import Say, Sheet
 GROUPS: dict[str, tuple[Callable[[Say], Sheet], ...]] = {
     "imports": imports.SHEETS,
     "noise": noise.SHEETS,
+    "laws": laws.SHEETS,
     "summaries": summaries.SHEETS,
     "counting": counting.SHEETS,
     "publishing": publishing.SHEETS,

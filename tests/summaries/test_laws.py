@@ -13,7 +13,9 @@ import pytest
 
 import hushtable as ht
 from hushtable.laws.acceptance import Acceptance
+from hushtable.laws.gaussian import Gaussian
 from hushtable.laws.geometric import Geometric
+from hushtable.laws.law import NoiseLaw
 from hushtable.methods.settings import Method
 from hushtable.summaries.flat import acceptance_of
 from hushtable.summaries.thinning import at_threshold, of_size
@@ -91,31 +93,54 @@ INDEPENDENT: list[Method] = [
     ids=repr,
 )
 def test_every_cell_shows_its_law(way: str, method: Method) -> None:
-    rate, entropy = Fraction(1, 3), replay(800)
+    every_cell_shows_its_law(way, method, Geometric, Fraction(1, 3), more=MORE, less=LESS)
+
+
+@pytest.mark.parametrize(
+    ("way", "method"),
+    [
+        *chosen(product(["shortcut"], INDEPENDENT), [1, 4, 6]),
+        *chosen(product(["long way"], INDEPENDENT), [2]),
+        *chosen(product(["five slices"], INDEPENDENT), [5]),
+    ],
+    ids=repr,
+)
+def test_every_cell_shows_its_gaussian_law(way: str, method: Method) -> None:
+    # A deviation of 4; it follows the root of rho.
+    every_cell_shows_its_law(way, method, Gaussian, Fraction(1, 32), more=MORE**2, less=LESS**2)
+
+
+def every_cell_shows_its_law(
+    way: str, method: Method, kind: type[NoiseLaw], budget: Fraction, *, more: Fraction, less: Fraction
+) -> None:
+    entropy = replay(800)
+    law, noisier, quieter = (
+        kind.calibrated(budget=budget * factor, change=Fraction(1)) for factor in (Fraction(1), more, less)
+    )
     # One-sided samples by a threshold tell rates apart least.
     faint = isinstance(method, ht.Threshold | ht.FilterThreshold) and not method.two_sided
     rounds = runs(150 if way == "long way" else 900 if faint else 450)
     rule = None
     if not isinstance(method, ht.Everything):
-        rule = acceptance_of(method, cells_total=CELLS, law=Geometric(rate))
+        rule = acceptance_of(method, cells_total=CELLS, law=law)
     shown: dict[int, list[int]] = {cell: [] for cell in range(CELLS)}
     for _ in range(rounds):
         if way == "long way":
-            rows, _ = long_way(COUNTS, CELLS, method, Geometric(rate), entropy)
+            rows, _ = long_way(COUNTS, CELLS, method, law, entropy)
         else:
             slices = 5 if way == "five slices" else 1
-            rows = rows_of(shortcut(COUNTS, CELLS, method, rate, entropy, slices=slices))
+            rows = rows_of(shortcut(COUNTS, CELLS, method, budget, entropy, slices=slices, law=kind))
         for cell in range(CELLS):
             shown[cell].append(rows.get(cell, ABSENT))
     empty = np.array([v for cell in range(CELLS) if cell not in COUNTS for v in shown[cell]])
 
-    assert follows(empty, cell_law(0, rule, rate)) > ALARM
+    assert follows(empty, cell_law(0, rule, law)) > ALARM
     if way != "long way" or statistics.LONG:
-        assert fits(empty, cell_law(0, rule, rate * MORE)) < ALARM
-        assert fits(empty, cell_law(0, rule, rate * LESS)) < ALARM
+        assert fits(empty, cell_law(0, rule, noisier)) < ALARM
+        assert fits(empty, cell_law(0, rule, quieter)) < ALARM
     for cell, count in COUNTS.items():
-        assert follows(shown[cell], cell_law(count, rule, rate)) > ALARM
-        assert fits(shown[cell], cell_law(count + 12, rule, rate)) < ALARM
+        assert follows(shown[cell], cell_law(count, rule, law)) > ALARM
+        assert fits(shown[cell], cell_law(count + 12, rule, law)) < ALARM
 
 
 SIZED = [
@@ -148,6 +173,36 @@ def test_the_threshold_of_a_priority_sample_has_its_law(
     assert fits_curve(sample, threshold_cdf(COUNTS, CELLS, method.size, plain, rate * Fraction(1, 2))) < ALARM
     assert fits_curve(sample, threshold_cdf(COUNTS, CELLS, method.size, plain, rate * 2)) < ALARM
     assert fits_curve(sample, threshold_cdf(COUNTS, CELLS, method.size + 1, plain, rate)) < ALARM
+
+
+# Guesses that stop too early, so that bands of Gaussian noise are drawn; and the long way.
+@pytest.mark.parametrize(
+    ("method", "options"),
+    [
+        *chosen(SIZED, [4, 8]),
+        (ht.Priority(size=5), None),
+    ],
+    ids=repr,
+)
+def test_the_threshold_of_a_priority_sample_has_its_gaussian_law(
+    method: ht.Priority | ht.FilterPriority, options: dict[str, object] | None
+) -> None:
+    rho, entropy = Fraction(1, 32), replay(812)
+    law = Gaussian.calibrated(budget=rho, change=Fraction(1))
+    plain = Acceptance(cutoff=getattr(method, "cutoff", None), two_sided=method.two_sided)
+    sample: list[float] = []
+    for _ in range(runs(600)):
+        if options is None:
+            sample.append(float(long_way(COUNTS, CELLS, method, law, entropy)[1] or 0))
+        else:
+            summary = shortcut(COUNTS, CELLS, method, rho, entropy, law=Gaussian, **options)
+            sample.append(float(summary.threshold or 0))
+
+    assert curve_follows(sample, threshold_cdf(COUNTS, CELLS, method.size, plain, law)) > ALARM
+    for factor in (Fraction(1, 4), Fraction(4)):  # half and twice the deviation
+        other = Gaussian.calibrated(budget=rho * factor, change=Fraction(1))
+        assert fits_curve(sample, threshold_cdf(COUNTS, CELLS, method.size, plain, other)) < ALARM
+    assert fits_curve(sample, threshold_cdf(COUNTS, CELLS, method.size + 1, plain, law)) < ALARM
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from hushtable.summaries.summarize import draw_summary
 from hushtable.summaries.summary import Summary
 from tests.harness.statistics import FloatLaw, from_masses
 
-Rates = Fraction | tuple[Fraction, ...]
+Rates = Fraction | tuple[Fraction, ...] | NoiseLaw  # of geometric noise, or other noise
 ABSENT = -10_000  # stands for a cell that is not shown
 REACH = 400  # noise beyond this has no mass at the rates of these tests
 
@@ -84,8 +84,10 @@ def long_way(
 
 @cache
 def noise_masses(rates: Rates) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Geometric noise at a rate; at several, each with the same chance."""
+    """Geometric noise at a rate; at several, each with the same chance; or noise of a law."""
     values = np.arange(-REACH, REACH + 1)
+    if isinstance(rates, NoiseLaw):
+        return values, rates.floats.mass(np.abs(values))
     a = np.exp(-np.array(rates, dtype=np.float64).reshape(-1, 1))
     return values, ((1 - a) / (1 + a) * a ** np.abs(values)).mean(axis=0)
 
