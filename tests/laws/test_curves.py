@@ -14,6 +14,7 @@ import hushtable as ht
 from hushtable.laws.balls import working_precision
 from hushtable.laws.conversions import largest_rho
 from hushtable.laws.curves import gaussian_delta, gaussian_rho, stability, threshold_delta
+from hushtable.laws.gaussian import Gaussian
 from hushtable.laws.sensitivities import Sensitivities
 from hushtable.laws.thresholds import GaussianStability, TruncatedGeometric
 
@@ -168,9 +169,49 @@ def test_thresholds_are_for_changes_of_one() -> None:
 
     assert GaussianStability.change(people) == 10
     for law in (GaussianStability, TruncatedGeometric):
-        with pytest.raises(ht.BadChoice, match="change up to 1,000 cells by 1 each"):
+        with pytest.raises(ht.BadChoice, match="change up to 100 cells by 1 each"):
             law.change(Sensitivities.of_rows(2))
         with pytest.raises(ht.BadChoice, match="paid with epsilon and delta"):
             law.price(ht.Cost(rho="0.1"))
         with pytest.raises(ht.BadChoice, match="for a table of cells"):
             law.calibrated(budget=Fraction(1), change=Fraction(1))
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "cells"),
+    [(28, "1e-15", 1), (50, "1e-20", 1), ("59/2", "1e-15", 1), (17, "1e-9", 2), (40, "1e-6", 3)],
+)
+def test_a_rho_at_an_atom_of_the_loss_keeps_its_delta(epsilon: object, delta: str, cells: int) -> None:
+    """Losses are whole multiples of one number: at a large epsilon, a rho beyond one of them costs a lot."""
+    at, goal = Fraction(str(epsilon)), Fraction(delta)
+    variance = cells / (2 * gaussian_rho(at, delta=goal, cells=cells))
+    chances, exact = gaussian(float(variance)), Fraction(0)
+    sums = chances
+    for _ in range(cells - 1):
+        sums = np.convolve(sums, chances)
+    middle = sums.size // 2
+    for place, chance in enumerate(sums.tolist()):
+        loss = (2 * (place - middle) + cells) / (2 * variance)
+        if loss > at:  # exactly
+            exact += Fraction(chance * -np.expm1(float(at - loss)))
+
+    assert exact <= goal
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta"), [("1/100", "9.87587293724e-07"), ("1/50", "1e-7"), ("1/200", "1e-6")]
+)
+def test_wide_thresholds_keep_their_delta(epsilon: str, delta: str) -> None:
+    variance, threshold = stability(Fraction(epsilon), delta=Fraction(delta), cells=1)
+    with working_precision(128):
+        appears = Gaussian(variance).exact().tail(threshold - 1)
+
+    assert float(appears.upper()) <= float(Fraction(delta))
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta"), [("1", "1e-400"), ("1e-9", "1e-6"), ("1e-5", "1e-6"), ("1e5", "1e-6")]
+)
+def test_thresholds_that_cannot_be_found_are_refused(epsilon: str, delta: str) -> None:
+    with pytest.raises(ht.BadChoice, match="Gaussian noise"):
+        stability(Fraction(epsilon), delta=Fraction(delta), cells=1)

@@ -341,3 +341,67 @@ def test_a_plan_shows_all_laws_side_by_side() -> None:
     assert "yardstick" in str(ht.plan(homes, rho="0.05", **words))
     with pytest.raises(ht.BadPlan, match="counts from 71 on are published"):
         ht.plan(homes, unit=unit, law="gaussian-stability", **words, **APPROXIMATE)
+
+
+FAR = ht.Domain(place=ht.integers(0, 10**12))
+PLACES = pa.table({"place": [5] * 300 + [9] * 40 + [12] * 30, "amount": [1] * 370})
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        {"sum_column": "amount", "clamp": (0, 1), "structure": "cells", "size": 50},
+        {"structure": "cells", "size": 50, "total_share": "1/50"},
+        {"summary": ht.Priority(size=50)},
+        {"summary": "filter", "size": 20},
+        {"structure": "cells", "size": 20, "delta": "1e-60"},
+        {"structure": "cells", "size": 20, "delta": "1e-400"},
+        {"structure": "cells", "size": 20, "delta": "1e-6", "epsilon": "1e-9"},
+    ],
+    ids=str,
+)
+def test_what_thresholds_cannot_do_gets_another_law(words: dict[str, Any], tmp_path: Path) -> None:
+    release = publish(tmp_path, PLACES, FAR, anyway=True, **APPROXIMATE | words)
+
+    assert release.terms.law.noises_empty or "delta" in words
+
+
+def test_thinned_filters_of_thresholds_open_again(tmp_path: Path) -> None:
+    release = publish(tmp_path, PLACES, FAR, law="truncated-geometric", **APPROXIMATE)
+    thin = release.thin(size=2, output=tmp_path / "thin.parquet")
+
+    assert len(ht.open(tmp_path / "thin.parquet")) == len(thin) == 2
+
+
+def test_a_plan_of_cells_alone_fits_gaussian_noise(tmp_path: Path) -> None:
+    plan = {"expect_cells": 100, "expect_mean": 50, "expect_sd": 3}
+    words: dict[str, Any] = {
+        "law": "gaussian",
+        "total_share": 0,
+        "structure": "cells",
+        "size": 20,
+        "plan": plan,
+    }
+    release = publish(tmp_path, anyway=True, **words, **APPROXIMATE)
+
+    assert release.terms.plan is not None
+
+
+def test_a_rho_that_does_not_give_what_stands_beside_it_is_refused(tmp_path: Path) -> None:
+    from hushtable.release.footer import entries_of, terms_of
+
+    release = publish(tmp_path, size=50, law="gaussian", **APPROXIMATE)
+    entries = {key.encode(): text.encode() for key, text in entries_of(release.terms).items()}
+    assert terms_of(entries) == release.terms
+    document = json.loads(entries[b"hushtable"])
+    entries[b"hushtable"] = json.dumps(document | {"rho": "10"}).encode()
+    with pytest.raises(ht.BadRelease, match="its rho does not give epsilon = 1, delta = 1e-6"):
+        terms_of(entries)
+
+
+def test_a_recipe_file_may_say_rho(tmp_path: Path) -> None:
+    path = tmp_path / "releases.toml"
+    path.write_text(
+        '[[release]]\nname = "a"\ndata = "a.csv"\ndomain = "a.toml"\nrho = "0.1"\noutput = "a.parquet"\n'
+    )
+    assert ht.Recipe.load(path).rho == Fraction(1, 10)

@@ -17,13 +17,17 @@ from math import ceil, exp, expm1, floor, inf, log, log1p, pi, sqrt
 
 import numpy as np
 
-from hushtable.laws.conversions import largest_rho
+from hushtable.errors import BadChoice
+from hushtable.laws.conversions import largest_rho, shortened
 from hushtable.laws.floats import Array
 
 _REACH = 15.0  # deviations of S: beyond, with a chance of exp(-112), all of delta is added
 _ROUNDING = 1 + 1e-9  # floats that are added up here are closer than that
 _LARGEST_SUM = 3e5  # deviations of S that are added up; wider ones have the bound of zCDP
-_LARGEST_FOLDED = 2_000.0  # of one noise of less than three, whose sums are folded one by one
+_MOST_FOLDED = 16  # draws of noise of a deviation below three, whose sums are folded one by one
+_ULPS = 2.0**-49
+_WIDEST = 20_000.0  # deviation of S, for thresholds
+_LEAST_DELTA = 1e-250
 _NORMAL = 3.0  # deviations from which sums are as good as normal
 _HALVINGS = 60
 
@@ -42,14 +46,18 @@ def gaussian_delta(epsilon: float, *, variance: float, cells: int) -> float:
     rest = exp(-(_REACH**2) / 2)
     if start >= stop:
         return rest
-    first = max(floor(start), -ceil(stop))
+    first = max(floor(start) - 1, -ceil(stop))
     places = np.arange(first, ceil(stop) + 1, dtype=np.float64)
-    lost = -np.expm1(np.minimum(epsilon - (2 * places + cells) / (2 * variance), 0.0))
+    loss = (2 * places + cells) / (2 * variance)
+    over = epsilon - loss
+    # Where both are large, their difference has few digits left: what it may be wrong by is added.
+    slack = (epsilon + np.abs(loss)) * _ULPS
+    lost = np.where(over < slack, slack - np.expm1(np.minimum(over, 0.0)), 0.0)
     if variance >= _NORMAL**2:
         chances = np.exp(-places * places / (2 * variance * cells)) / (sqrt(2 * pi) * spread)
         each = 3.2 * cells * exp(-variance * pi * pi / 2)  # by which a chance may be larger
         rest += each * places.size
-    elif spread <= _LARGEST_FOLDED:
+    elif cells <= _MOST_FOLDED:
         chances = _folded(variance, cells, places)
     else:
         return 1.0
@@ -91,8 +99,10 @@ def gaussian_rho(epsilon: Fraction, *, delta: Fraction, cells: int) -> Fraction:
             low = middle
         else:
             high = middle
-    found = Fraction(f"{low:.12g}") if low > float(least) else least
-    # Rounded up to twelve digits, it may be too large by so much; the goal has room for that.
+    found = shortened(Fraction(low), up=False)
+    # What is drawn has exactly this rho, so it is this one that must keep the goal.
+    if gaussian_delta(float(epsilon), variance=float(cells / (2 * found)), cells=cells) > goal:
+        return least
     return max(least, found)
 
 
@@ -102,11 +112,7 @@ def threshold_delta(epsilon: float, *, variance: float, cells: int, threshold: i
     One unit has up to `cells` of them. Of these, j are occupied without it too; each of the others appears,
     or not, with the unit alone.
     """
-    from hushtable.laws.gaussian import Gaussian
-
-    noise = Gaussian(Fraction(variance)).floats
-    appears = float(noise.tail(np.array([threshold - 1.0]))[0]) * _ROUNDING  # 1 + X reaches it
-    stays = log1p(-appears)  # the logarithm of q1
+    stays = log1p(-_tail(threshold - 1, variance))  # the logarithm of q1: 1 + X does not reach it
     found = -expm1(cells * stays)
     for j in range(cells, 0, -1):
         none = (cells - j) * stays  # of q_j
@@ -116,11 +122,29 @@ def threshold_delta(epsilon: float, *, variance: float, cells: int, threshold: i
     return found
 
 
+def _tail(start: int, variance: float) -> float:
+    """Return no less than P[X >= start], for a start of one deviation and more.
+
+    The sum of exp(-x^2/(2 s)) over all x is at least sqrt(2 pi s), and terms beyond forty deviations vanish.
+    """
+    places = np.arange(start, start + ceil(40 * sqrt(variance)) + 2, dtype=np.float64)
+    heights = np.exp(-places * places / (2 * variance))
+    return min(0.5, float(heights.sum()) / sqrt(2 * pi * variance) * _ROUNDING + 1e-300)
+
+
 @lru_cache(maxsize=64)
 def stability(epsilon: Fraction, *, delta: Fraction, cells: int) -> tuple[Fraction, int]:
-    """Return the variance and the least threshold of noise in occupied cells that gives (epsilon, delta)."""
+    """Return the variance and the least threshold of noise in occupied cells that gives (epsilon, delta).
+
+    `BadChoice` where these are so small, or so large, that no threshold is found.
+    """
     goal = float(delta) * (1 - 1e-6)
+    hint = "Take another law, or an epsilon and a delta that are nearer to 1 and to 1e-9."
+    if goal < _LEAST_DELTA or not 1e-6 <= epsilon <= 1e3:
+        raise BadChoice("no threshold of Gaussian noise is known for such an epsilon and delta", hint)
     least = cells / (2 * float(gaussian_rho(epsilon, delta=delta, cells=cells)))
+    if sqrt(least * cells) > _WIDEST:
+        raise BadChoice("Gaussian noise for such an epsilon and delta is too wide for a threshold", hint)
     best: tuple[float, float] = (inf, least)
     for widths in (np.linspace(1.0, 1.5, 11), None):
         tried = widths if widths is not None else np.linspace(-0.04, 0.04, 9) + sqrt(best[1] / least)
@@ -129,6 +153,8 @@ def stability(epsilon: Fraction, *, delta: Fraction, cells: int) -> tuple[Fracti
             found = _least_threshold(float(epsilon), goal, variance, cells, most=best[0])
             if found is not None and found < best[0]:
                 best = (found, variance)
+    if best[0] == inf:
+        raise BadChoice("no threshold of Gaussian noise is known for such an epsilon and delta", hint)
     return Fraction(best[1]), int(best[0])
 
 

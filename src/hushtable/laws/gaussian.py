@@ -174,7 +174,8 @@ class SummedView(GaussianView):
     def __init__(self, variance: Fraction, precision: int) -> None:
         deviation = isqrt(ceil(variance)) + 1
         self._fall = 1 / float(variance)
-        self._kept = _NEAR * deviation
+        self._kept, self._block = _NEAR * deviation, deviation
+        self._far: dict[int, tuple[list[arb], list[arb]]] = {}
         reach = deviation * (isqrt(_NEAR**2 + ceil(1.4 * (precision + _GUARD))) + 1)
         with working_precision(precision + _GUARD):
             self._s = rational_ball(variance)
@@ -183,9 +184,20 @@ class SummedView(GaussianView):
 
     def from_here(self, x: int, *, weighted: bool) -> arb:
         """Return a sum that is kept, or add it up."""
+        from flint import ctx
+
         if x <= self._kept:
             return self._sums[weighted][x]
-        return self.far(x, weighted=weighted, fall=x * self._fall)
+        if x * self._fall >= 1:  # a few hundred terms
+            return self.far(x, weighted=weighted, fall=x * self._fall)
+        # Those of a whole deviation at once: whoever asks for one asks for its neighbours too.
+        first = x - x % self._block
+        if first not in self._far:
+            bits = ctx.prec + _GUARD
+            with working_precision(bits):
+                count = self._block + 2 + ceil(0.7 * bits / (first * self._fall))
+                self._far[first] = self.added(first, count, kept=self._block)
+        return self._far[first][weighted][x - first]
 
 
 class ExpandedView(GaussianView):

@@ -29,7 +29,7 @@ from hushtable.laws.sensitivities import Sensitivities
 if TYPE_CHECKING:
     from hushtable.laws.floats import FloatView
 
-MOST_CELLS = 1_000  # that one unit may change: beyond, curves take long, and pure noise or zCDP serve better
+MOST_CELLS = 100  # that one unit may change: beyond, curves take long, and zCDP serves as well
 
 
 class ThresholdLaw(NoiseLaw):

@@ -6,7 +6,9 @@ a law is among those to choose from only if its guarantee was paid for.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
+from math import log
 from typing import NamedTuple
 
 from hushtable.errors import BadChoice
@@ -41,31 +43,35 @@ def law_for(
     one: Sensitivities,
     cells: int | None = None,
     size: int | None = None,
-    tables: int = 1,
+    shares: Sequence[Fraction] = (Fraction(1),),
+    thresholds: bool = True,
 ) -> type[NoiseLaw]:
     """Return the law that is named, or the one that is best for what is declared.
 
-    With `cells` and `size`, of a table of so many cells alone: the law with the lowest cutoff. Else, of so
-    many tables that share the cost, that with the least noise.
+    With `cells` and `size`, of a table of so many cells alone: the law with the lowest cutoff; with
+    `thresholds`, also one that noises occupied cells alone. Else, of tables with these shares of the cost,
+    that with the least noise: the smallest product of variances.
     """
     wanted = usual_law(cost) if name in (None, AUTO) else name
     if wanted is not None:
         return law_named(wanted)
     if cells is not None and size is not None:
-        found = cutoffs(cost, one=one, cells=cells, size=size)
+        found = cutoffs(cost, one=one, cells=cells, size=size, thresholds=thresholds)
         return law_named(min(found, key=lambda each: (each.cutoff, CHOICES.index(each.law))).law)
     met = one.added_up()
     kinds = [law_named(each) for each in ("geometric", "gaussian")]
-    noise = {
-        kind.name: kind.calibrated(
-            budget=kind.budget(kind.price(cost)) / tables, change=kind.change(met)
-        ).floats.variance
-        for kind in kinds
-    }
-    return min(kinds, key=lambda kind: noise[kind.name])
+
+    def noise(kind: type[NoiseLaw]) -> float:
+        budget, change = kind.budget(kind.price(cost)), kind.change(met)
+        laws = [kind.calibrated(budget=budget * share, change=change) for share in shares]
+        return sum(log(max(law.floats.variance, 1e-300)) for law in laws)
+
+    return min(kinds, key=noise)
 
 
-def cutoffs(cost: Cost, *, one: Sensitivities, cells: int, size: int) -> list[Cutoff]:
+def cutoffs(
+    cost: Cost, *, one: Sensitivities, cells: int, size: int, thresholds: bool = True
+) -> list[Cutoff]:
     """Return the cutoff of every law that an epsilon and a delta buy, for a table of cells alone.
 
     That of geometric and of Gaussian noise lets through about a tenth of `size` rows that are noise alone;
@@ -74,6 +80,8 @@ def cutoffs(cost: Cost, *, one: Sensitivities, cells: int, size: int) -> list[Cu
     found = []
     for name in CHOICES:
         kind = law_named(name)
+        if not thresholds and not kind.noises_empty:
+            continue
         try:
             law = law_of_cells(kind, cost, one=one)
         except BadChoice:

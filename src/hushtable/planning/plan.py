@@ -448,9 +448,8 @@ def _planned_law(cost: Cost, name: str | None, measure: Measure, *, cells: int, 
     one = measure.sensitivities
     if name in (None, "auto") and cost.delta:
         rows = Priority(size=size).size  # checked
-        found = cutoffs(cost, one=one, cells=cells, size=rows)
-        whole = [each for each in found if law_named(each.law).noises_empty]
-        name = min(whole, key=lambda each: each.cutoff).law
+        found = cutoffs(cost, one=one, cells=cells, size=rows, thresholds=False)
+        name = min(found, key=lambda each: each.cutoff).law
     kind = law_for(cost, name, one=one)
     if not kind.noises_empty:
         least = law_of_cells(kind, cost, one=one).least_cutoff

@@ -125,7 +125,7 @@ def decided(recipe: Recipe) -> Decision:
             for_total = Fraction(0)  # which goes with cells
     if plan is not None:
         check_covered(noised)
-    if noised == Cells() and not for_total:
+    if noised == Cells() and not for_total and plan is None:  # a plan has the usual price
         cost = of_cells(law, cost, one=recipe.measure.sensitivities)
         budget = law.budget(cost)
     wanted = _named(wanted, noised, plan)
@@ -164,23 +164,35 @@ def _law(recipe: Recipe, domain: Domain) -> type[NoiseLaw]:
     wanted: Any = recipe.structure
     if recipe.law is not None or usual_law(recipe.cost) is not None:
         return law_for(recipe.cost, recipe.law, one=one)
-    if wanted == Cells() or (wanted is None and recipe.summary is not None):
-        return law_for(recipe.cost, None, one=one, cells=domain.cells_total, size=recipe.size)
-    if isinstance(wanted, str) or (wanted is None and recipe.plan is not None):
-        return law_for(recipe.cost, None, one=one)
-    if wanted is None:
-        # As many as there would be with the usual noise; for people in many cells, or many tables, there is
-        # less of the other.
+    alone = wanted == Cells() or (wanted is None and recipe.summary is not None)
+    if wanted is None and recipe.summary is None and recipe.plan is None:
+        # The tables that there would be with the usual noise.
         budget = Budget(Fraction(recipe.cost.epsilon or 1), one.l1)
-        found = usual_structure(
+        wanted = usual_structure(
             domain, ask=recipe.ask, size=recipe.size, distributed=False, budget=budget
         ).structure
-        if found == Cells():
-            return law_for(recipe.cost, None, one=one, cells=domain.cells_total, size=recipe.size)
-        wanted = found
-    sizes = wanted.sizes(domain)
-    tables = len(wanted.over(domain).marginals) if wanted.several else sizes.per_cell
-    return law_for(recipe.cost, None, one=one, tables=max(tables, 1))
+        alone = wanted == Cells()
+    if alone:
+        takes = _takes_thresholds(recipe)
+        cells, size = domain.cells_total, recipe.size
+        return law_for(recipe.cost, None, one=one, cells=cells, size=size, thresholds=takes)
+    shares = [Fraction(1)]
+    if not isinstance(wanted, str | None):
+        nodes = wanted.sizes(domain)
+        several = wanted.over(domain).marginals if wanted.several else ()
+        shares = [Fraction(each.share, nodes.per_cell) for each in several] or [Fraction(1, nodes.per_cell)]
+    return law_for(recipe.cost, None, one=one, shares=shares)
+
+
+def _takes_thresholds(recipe: Recipe) -> bool:
+    """Whether a recipe asks for nothing that noise in occupied cells alone cannot give."""
+    wanted: Any = recipe.summary
+    if recipe.plan is not None or recipe.total_share or recipe.measure.sum_column is not None:
+        return False
+    if wanted is None or wanted.name is None:
+        return True
+    usual = {"filter": recipe.size is None, "filter-priority": recipe.size is not None}
+    return usual.get(wanted.name, False) and wanted.cutoff in (None, AUTO)
 
 
 def _of_occupied(

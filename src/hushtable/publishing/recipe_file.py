@@ -156,9 +156,10 @@ def _recipe(path: Path, said: dict[str, Any]) -> Recipe:
     name = said["name"] if isinstance(said["name"], str) else None
     try:
         check_words(said)
-        for word in ("domain", "epsilon"):
-            if word not in said:
-                raise BadChoice(f"`{word}` is missing", "Write it there, or below [defaults].")
+        for words in (("domain",), ("epsilon", "rho")):
+            if not said.keys() & set(words):
+                named = " or ".join(f"`{word}`" for word in words)
+                raise BadChoice(f"{named} is missing", "Write it there, or below [defaults].")
         folder = os.path.dirname(os.fspath(path))
         spark = said.get("engine") == "spark"
         return Recipe(**_moved(said, lambda text: os.path.join(folder, text), tables=spark))

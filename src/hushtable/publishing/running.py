@@ -178,7 +178,6 @@ def _is_written(output: str, recipe: Recipe) -> bool:
         return False
     domain = as_domain(recipe.domain)
     own = (
-        recipe.cost,
         recipe.measure,
         recipe.where,
         recipe.query,
@@ -186,8 +185,11 @@ def _is_written(output: str, recipe: Recipe) -> bool:
         recipe.asked,
         (domain if recipe.level is None else domain.at(recipe.level)).digest,
     )
+    cost = recipe.cost
+    paid = terms.rho == cost.rho if cost.epsilon is None else terms.epsilon == cost.epsilon
+    if not paid or terms.delta not in (0, cost.delta):  # pure noise spends no delta that was allowed
+        return False
     return own == (
-        terms.cost if terms.epsilon is None else Cost(epsilon=terms.epsilon, delta=terms.delta),
         terms.measure,
         terms.where,
         terms.query,

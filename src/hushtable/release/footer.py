@@ -28,12 +28,15 @@ from hushtable.domain.limits import (
 from hushtable.domain.measure import Measure, Unit
 from hushtable.errors import BadChoice, BadRelease, HushtableError, InternalError, printable, shown
 from hushtable.files.parts import FilePart
+from hushtable.laws.conversions import largest_rho
+from hushtable.laws.curves import gaussian_rho
 from hushtable.laws.rationals import as_fraction
 from hushtable.laws.registry import DEFAULT_LAW, law_named
 from hushtable.methods.settings import METHODS, Method
 from hushtable.release.assumed import Assumption
 from hushtable.release.json import NotJSON, pack, read_json, unpack
 from hushtable.release.terms import TOTAL_ALONE, Part, Terms
+from hushtable.structures.cells import Cells
 from hushtable.structures.registry import STRUCTURES
 from hushtable.structures.structure import Structure
 
@@ -151,7 +154,7 @@ def _terms(said: Said) -> Terms:
     spent = _exact(document, f"total_{unit}")
     if total is None and spent:
         raise BadRelease(TOTAL_ALONE, "Give both or neither.")
-    return Terms(
+    terms = Terms(
         domain=domain,
         measure=measure,
         rows_are_units=_get(document, "rows_are_units", bool),
@@ -175,6 +178,21 @@ def _terms(said: Said) -> Terms:
         law_name=law_name,
         recipe=_json(_object(document["recipe"], "its recipe")) if "recipe" in document else None,
     )
+    _check_rho(terms)
+    return terms
+
+
+def _check_rho(terms: Terms) -> None:
+    """Raise where a rho does not give the epsilon and the delta that stand beside it."""
+    cost = terms.cost
+    if cost.rho is None or cost.epsilon is None:
+        return
+    one, alone = terms.measure.sensitivities, terms.structure == Cells() and not terms.total_budget
+    most = largest_rho(cost.epsilon, delta=cost.delta)
+    if cost.rho > most and alone and one.per_cell == 1:
+        most = gaussian_rho(cost.epsilon, delta=cost.delta, cells=int(one.l1))
+    if cost.rho > most:
+        raise BadRelease(f"its rho does not give {cost.said}", "Ask who made it.")
 
 
 def _unit_of(law_name: str) -> str:

@@ -175,7 +175,8 @@ class Terms:
         except BadChoice as error:
             raise BadRelease(f"its law does not fit: {error.fact}", error.hint) from None
         rule = self.method.rule if self.method.filters else None
-        fits = rule is not None and rule.cutoff is not None and rule.cutoff >= least and not rule.two_sided
+        met = None if rule is None else rule.cutoff or self.cutoff  # the largest rows of a filter met its own
+        fits = rule is not None and not rule.two_sided and met is not None and met >= least
         if not fits or self.structure != Cells() or self.total_budget or self.measure.sum_column is not None:
             fact = f"noise of the law {self.law_name!r} comes without a filter of cells from {least:,} on"
             raise BadRelease(fact, "Ask who made it.")
