@@ -395,7 +395,7 @@ def test_the_other_examples_run(folder: Path) -> None:
 
     shutil.copy(Path(__file__).parents[1] / "ledger" / "golden" / "version-1.ledger", folder / "old.ledger")
 
-    assert len(lines) == 8
+    assert len(lines) == 10
     for line in lines:
         run_line(line)
     made = {path.name for path in folder.iterdir()}

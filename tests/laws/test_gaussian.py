@@ -73,7 +73,7 @@ def test_the_series_is_the_sum(variance: Fraction) -> None:
                 assert min(one.rel_accuracy_bits(), other.rel_accuracy_bits()) > 200
 
 
-@pytest.mark.parametrize("deviation", [7_000, 10**6, 2**39])
+@pytest.mark.parametrize("deviation", [7_000, 10**6, 2**29])
 def test_wide_noise_has_normal_tails_to_any_precision(deviation: int) -> None:
     with working_precision(BITS):
         view = Gaussian(Fraction(deviation**2)).exact()

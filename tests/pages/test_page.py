@@ -138,7 +138,7 @@ def test_words_are_those_of_the_release(page: Parsed, release: ht.Release) -> No
     assert facts["guarantee"] == release.guarantee
     assert facts["title"] == release.domain.title
     assert facts["measured"] == "number of visits"
-    assert facts["epsilon"] == "1"
+    assert facts["paid"] == "epsilon = 1"
     assert facts["total"]["value"] == f"{release.total().value:,.0f}"
     assert facts["odds"] == {"out": 27, "in": 73, "factor": "2.72", "verdict": facts["odds"]["verdict"]}
     assert [each["name"] for each in facts["dictionary"]] == list(release.domain.names)
@@ -203,7 +203,7 @@ def test_text_of_a_harmful_release_stays_text(folder: Path) -> None:
     assert "<script>window" not in text
     facts = parsed.json("facts")
     assert facts["title"].startswith(PAYLOADS[0])
-    assert facts["epsilon"] == "8"
+    assert facts["paid"] == "epsilon = 8"
     named = {each["name"]: each for each in facts["items"]}
     assert named[PAYLOADS[0]]["labels"] == [f"{each} label" for each in PAYLOADS]
 

@@ -55,6 +55,8 @@ def recipe_of(options: Mapping[str, Any]) -> Recipe:
     from hushtable.publishing.recipe import Recipe
 
     need_both({"--sum-column": options["sum_column"], "--clamp": options["clamp"]})
+    if options["epsilon"] is None and options["rho"] is None:
+        raise typer.BadParameter("Say what the release may cost: --epsilon, or --rho.")
     if options["no_ledger"] and options["ledger"] is not None:
         raise typer.BadParameter("Give one of --ledger FILE and --no-ledger.")
     return Recipe(

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _SUMMED = 6_000  # up to this deviation all chances are added up, one by one
 _NEAR = 12  # deviations, within which sums are kept
 _GUARD = 40  # bits: sums of up to 2^15 terms, each from the last by two products, lose fewer
-_SMALLEST, _LARGEST = Fraction(1, 1 << 8), Fraction(1 << 80)  # of s
+_SMALLEST, _LARGEST = Fraction(1, 1 << 8), Fraction(1 << 60)  # of s
 _SINGLE = 256  # up to this deviation, floats have a bin for each number
 _FINENESS = 64  # bins in a deviation, above
 _VANISHING = 1e-297
@@ -79,12 +79,12 @@ class Gaussian(NoiseLaw):
         return change / (2 * self.variance)
 
     def checked(self) -> Self:
-        """Return the law, or raise `BadNumber` where s is not within 2^-8 to 2^80."""
+        """Return the law, or raise `BadNumber` where s is not within 2^-8 to 2^60."""
         if not _SMALLEST <= self.variance <= _LARGEST:
             raise BadNumber(
                 name="variance",
                 value=f"{float(self.variance):.3g}",
-                allowed="must be from 2^-8 to 2^80",
+                allowed="must be from 2^-8 to 2^60",
                 hint="It is L2^2 / (2 rho), L2 the change that one unit makes; typical rho are 0.001 to 1.",
             )
         return self

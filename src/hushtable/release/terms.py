@@ -15,7 +15,7 @@ from typing import Any
 from hushtable.domain.domain import Domain
 from hushtable.domain.keys import KeySpace
 from hushtable.domain.kinds import plain
-from hushtable.domain.limits import LARGEST_SETTING, LARGEST_TOTAL, LONGEST_SQL, LONGEST_TEXT
+from hushtable.domain.limits import LARGEST_RATE, LARGEST_SETTING, LARGEST_TOTAL, LONGEST_SQL, LONGEST_TEXT
 from hushtable.domain.measure import Measure, Unit
 from hushtable.domain.wording import bounds_in_words
 from hushtable.errors import BadChoice, BadNumber, BadRelease, printable, shown
@@ -147,11 +147,12 @@ class Terms:
             value = getattr(self, name)
             if value is not None and not (isfinite(value) and value >= 0):
                 raise BadRelease(f"its {name} is {shown(value)}", "It must be finite, and 0 or more.")
-        for law in (self.law, self.total_law):
-            try:
-                _ = law is None or law.checked()
-            except BadNumber as error:
-                raise BadRelease(f"its noise cannot be: {error}", "Ask who made it.") from None
+        for rate in (self.rate, self.total_rate):
+            if rate is not None and not 1 <= rate * LARGEST_RATE <= LARGEST_RATE**2:
+                fact = (
+                    "its noise has a rate, what it costs for a change of 1, that is not within 2^-64 to 2^64"
+                )
+                raise BadRelease(fact, "Typical values lie between 0.0001 and 10.")
         self._check_parts()
 
     def _check_cost(self) -> None:
