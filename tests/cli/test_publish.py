@@ -199,8 +199,8 @@ def test_a_size_that_is_left_out_is_told() -> None:
     [
         ([*PUBLISH, "--ledger", "people.ledger"], "Give one of --ledger FILE and --no-ledger"),
         ([*PUBLISH, "--summary", "best"], "'best' is not one of"),
-        ([*PUBLISH, "--unit", "person"], "--unit and --max-rows go together"),
-        ([*PUBLISH, "--max-cells", "3"], "--unit and --max-rows go together"),
+        ([*PUBLISH, "--unit", "person"], "--unit goes with --max-rows or --max-cells"),
+        ([*PUBLISH, "--max-cells", "3"], "--unit goes with --max-rows or --max-cells"),
         (
             [*PUBLISH, "--unit", "person", "--max-rows", "3", "--max-cells", "3"],
             "Give one of --max-rows and --max-cells",

@@ -187,7 +187,7 @@ def unit_of(
         raise typer.BadParameter("--max-per-cell goes with --max-cells.")
     if (unit is None) != (max_rows is None and max_cells is None):
         hint = "give both, or neither; --max-cells K may take the place of --max-rows."
-        raise typer.BadParameter(f"--unit and --max-rows go together: {hint}")
+        raise typer.BadParameter(f"--unit goes with --max-rows or --max-cells: {hint}")
     if unit is None:
         return None
     bounds = {"max_rows": max_rows, "max_cells": max_cells, "max_per_cell": max_per_cell}
