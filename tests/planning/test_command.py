@@ -60,7 +60,7 @@ def test_warnings_are_shown_and_are_no_failure() -> None:
         (("--profile", "none.csv"), 2, "none.csv: it cannot be read"),
         ((*EXPECTED, "-o", "a.png"), 2, "--output goes with --sweep"),
         ((*EXPECTED, "--sweep", "-o", "a.txt"), 3, "ends in .png or .svg"),
-        ((*EXPECTED, "--unit", "person"), 2, "--unit and --max-rows go together"),
+        ((*EXPECTED, "--unit", "person"), 2, "--unit goes with --max-rows or --max-cells"),
         ((*EXPECTED, "--level", "home"), 2, "not of the form NAME=LEVEL"),
     ],
 )

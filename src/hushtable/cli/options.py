@@ -186,7 +186,7 @@ def unit_of(
     if max_per_cell is not None and max_cells is None:
         raise typer.BadParameter("--max-per-cell goes with --max-cells.")
     if (unit is None) != (max_rows is None and max_cells is None):
-        hint = "give both, or neither; --max-cells K may take the place of --max-rows."
+        hint = "give both, or neither."
         raise typer.BadParameter(f"--unit goes with --max-rows or --max-cells: {hint}")
     if unit is None:
         return None
