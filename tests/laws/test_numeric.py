@@ -8,9 +8,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from hushtable.laws.balls import nearest_float
 from hushtable.laws.floats import FloatView
 from hushtable.laws.geometric import Geometric, GeometricFloats
+from hushtable.laws.law import at_law
 from hushtable.laws.numeric import NumericView, numeric_view
+from hushtable.laws.thresholds import TruncatedGeometric
 
 Array = NDArray[np.float64]
 RATES = [Fraction(1, 10**6), Fraction(1, 1000), Fraction(1, 10), Fraction(1), Fraction(5)]
@@ -104,3 +107,21 @@ def test_waves_beyond_a_place_are_sums_over_the_noise() -> None:
 
     for view in (GeometricFloats(rate), numeric_view(Geometric(Fraction(3, 10)))):
         assert lost(view, counts, share, 20.0, times) == pytest.approx(np.array(wanted), rel=1e-6)
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 50), Fraction(1, 3), Fraction(2), Fraction(40)], ids=str)
+def test_nothing_of_a_bounded_law_is_lost_at_its_end(epsilon: Fraction) -> None:
+    law = TruncatedGeometric.calibrated(budget=epsilon, change=Fraction(2), delta=Fraction(1, 10**6))
+    view = numeric_view(law)
+    last = law.highest
+    exact = [mass(law, x) for x in (0, 1, last - 1, last)]
+
+    assert view.mass(np.array([0.0, 1, last - 1, last])) == pytest.approx(exact, rel=1e-4)
+    assert view.tail(np.array([float(last)])) == pytest.approx(exact[-1], rel=1e-6)
+    assert not view.mass(np.array([last + 1.0]))
+    assert not view.tail(np.array([last + 1.0]))
+    assert np.sum(view.mass(np.arange(-last, last + 1.0))) == pytest.approx(1, rel=1e-3)
+
+
+def mass(law: TruncatedGeometric, x: int) -> float:
+    return nearest_float(at_law(lambda noise: noise.mass(x), law))

@@ -199,15 +199,21 @@ class BinnedWaves:
 
 
 def _edges(law: NoiseLaw) -> list[int]:
-    """Return the first size of each bin, from 1 on, and the last one's end: as far as chances are floats."""
-    edges = [1, 2]
+    """Return the first size of each bin, from 1 on, and the last one's end: as far as chances are floats.
+
+    Of a law with a largest size, bins are as narrow at that end as at 0, and the last one holds that size
+    alone: the tail falls steeply there, and nothing may be lost beyond the last edge.
+    """
+    edges, end = [1, 2], None if law.highest is None else law.highest + 1
     with working_precision(_PRECISION):
         noise = law.exact()
-        while True:
-            size = edges[-1] + max(1, (edges[-1] - _SINGLE) // _FINENESS)
-            if size > _LARGEST or not noise.tail(size) > _SMALLEST:
-                return edges
+        while edges[-1] != end:
+            room = edges[-1] if end is None else min(edges[-1], end - edges[-1])
+            size = edges[-1] + max(1, (room - _SINGLE) // _FINENESS)
+            if size != end and not (size <= _LARGEST and noise.tail(size) > _SMALLEST):
+                break
             edges.append(size)
+    return edges
 
 
 def _sums_from(values: Array) -> Array:
