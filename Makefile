@@ -4,11 +4,14 @@ PYTHON ?= python3
 VENV ?= .venv
 VENV_SPARK ?= .venv-spark
 VENV_BROWSER ?= .venv-browser
+VENV_LIBRARIES ?= .venv-libraries
 
-# Spark has an environment of its own: it is large, and needs an older pandas.
+# Spark has an environment of its own: it is large, and needs an older pandas. It only runs tests.
 EXTRAS := dev,plot
-EXTRAS_SPARK := dev,spark
+EXTRAS_SPARK := test,spark
 EXTRAS_BROWSER := browser
+# Libraries that ours is compared with want older packages; nothing of ours is installed beside them.
+LIBRARIES := opendp tmlt.core
 
 # An environment belongs to its pins, this configuration, its extras, this Python and this folder (an editable
 # install points at it). When one of them changes, the stamp has another name and the environment is made anew.
@@ -17,6 +20,7 @@ stamp = $(1)/.stamp-$(shell { cat $(2) pyproject.toml 2>/dev/null; \
 STAMP := $(call stamp,$(VENV),constraints.txt,$(EXTRAS))
 STAMP_SPARK := $(call stamp,$(VENV_SPARK),constraints-spark.txt,$(EXTRAS_SPARK))
 STAMP_BROWSER := $(call stamp,$(VENV_BROWSER),constraints-browser.txt,$(EXTRAS_BROWSER))
+STAMP_LIBRARIES := $(call stamp,$(VENV_LIBRARIES),constraints-libraries.txt,$(LIBRARIES))
 BIN := $(VENV)/bin
 BIN_SPARK := $(VENV_SPARK)/bin
 BIN_BROWSER := $(VENV_BROWSER)/bin
@@ -56,23 +60,25 @@ endef
 
 # The stamp comes last: an interrupted install leaves none, and the next call starts over. The pins are given
 # by PIP_CONSTRAINT and not by -c, so that they hold for the build backend too. Most of what is installed is never
-# imported: Python compiles the rest when it is.
+# imported: Python compiles the rest when it is. pyspark comes as a source archive, of which pip makes a wheel, only
+# to unpack it: that is stored, since packing its 400 MB of jars takes a quarter of a minute and saves nothing.
 define make_environment
 $(require_python)
 @echo "Making $(1) (first call, or the pins changed) ..."
 @$(call make_venv,$(1))
-@PIP_CONSTRAINT=$(2) $(1)/bin/python -m pip install -qq --disable-pip-version-check --no-compile -e '.[$(3)]' || { \
+@printf '[bdist_wheel]\ncompression = stored\n' > $(1)/stored.cfg
+@DIST_EXTRA_CONFIG='$(abspath $(1)/stored.cfg)' PIP_CONSTRAINT=$(2) $(1)/bin/python -m pip install -qq --disable-pip-version-check --no-compile $(3) || { \
 	echo "The install failed; the lines above say why. Mend that and give the same command again." >&2; exit 1; }
 @touch $@
 endef
 
-# Every package of an environment, as name==version. hatchling is named because pip builds in a place of its own
-# and would not list it.
+# Every package of an environment, as name==version. hatchling and build are named because a package is built in a
+# place of its own, and pip would not list them.
 define pin
 @echo "Installing $(2) into a scratch environment ..."
 @scratch=$$(mktemp -d) && trap 'rm -rf "$$scratch"' EXIT && trap 'exit 130' INT TERM && \
 $(call make_venv,"$$scratch") && \
-"$$scratch/bin/python" -m pip install -qq --disable-pip-version-check '.[$(2)]' hatchling && \
+"$$scratch/bin/python" -m pip install -qq --disable-pip-version-check $(2) && \
 "$$scratch/bin/python" -m pip freeze -qq --exclude hushtable > "$$scratch/freeze" && \
 if grep -v '^[A-Za-z0-9._-]*==[^ ]*$$' "$$scratch/freeze"; then \
 	echo "These are not plain 'name==version' pins; $(1) stays as it was." >&2; exit 1; fi && \
@@ -80,6 +86,19 @@ awk -F == '{ name = tolower($$1); gsub(/[-_.]+/, "-", name); print name "==" $$2
 	| LC_ALL=C sort -t = -k 1,1 > "$$scratch/pins" && \
 cp "$$scratch/pins" $(1) && \
 echo "$(1) pins $$(wc -l < $(1)) packages."
+endef
+
+# Both files are built from what lies here, and each is tried where nothing else is installed.
+define build_and_try
+scratch=$$(mktemp -d) && trap 'rm -rf "$$scratch"' EXIT && trap 'exit 130' INT TERM && \
+export PIP_CONSTRAINT='$(CURDIR)/constraints.txt' PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_COMPILE=1 && \
+$(call make_venv,"$$scratch/build") && "$$scratch/build/bin/python" -m pip install -qq build && rm -rf dist && \
+{ "$$scratch/build/bin/python" -m build --outdir dist . > "$$scratch/said" 2>&1 || { cat "$$scratch/said" >&2; exit 1; }; } && \
+for made in "$(CURDIR)"/dist/*; do \
+	$(call make_venv,"$$scratch/trial") && mkdir "$$scratch/here" && cd "$$scratch/here" && \
+	"$$scratch/trial/bin/python" -m pip install -qq "$$made" && \
+	"$$scratch/trial/bin/python" "$(CURDIR)/tests/packaging/trial.py" && cd "$(CURDIR)" && rm -rf "$$scratch/here" && \
+	ls -sh "$$made" || exit 1; done
 endef
 
 # Spark starts the Java of JAVA_HOME when that is set, and the one on PATH otherwise. Java 8 says "1.8.0_402".
@@ -99,11 +118,11 @@ if $(if $(ARGS),false,$(have_java)); then $(MAKE) --no-print-directory $(1); els
 	} >&2; [ '$(SPARK)' != required ]; fi
 endef
 
-# Tests in a browser take Debian's chromium, or what HUSHTABLE_CHROMIUM names.
-have_chromium = { [ -n "$$HUSHTABLE_CHROMIUM" ] || command -v chromium || command -v google-chrome; } > /dev/null 2>&1
+# Tests in a browser take Debian's chromium, the one without windows first, or what HUSHTABLE_CHROMIUM names.
+have_chromium = { [ -n "$$HUSHTABLE_CHROMIUM" ] || command -v chromium-headless-shell || command -v chromium || command -v google-chrome; } > /dev/null 2>&1
 
 define say_no_chromium
-echo "*** Tests in a browser need Chromium: apt-get install chromium (Debian; make test-browser does it for root)," >&2; \
+echo "*** Tests in a browser need Chromium: apt-get install chromium-headless-shell (Debian; make test-browser does it for root)," >&2; \
 echo "*** or set HUSHTABLE_CHROMIUM to the program of one." >&2
 endef
 
@@ -129,7 +148,7 @@ endef
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo demo-laws test test-core test-spark-too test-spark test-browser-too test-browser chromium pictures test-long test-spark-long java audit bench bench-spark paper lint format constraints clean
+.PHONY: help demo demo-laws package test test-core test-spark-too test-spark test-browser-too test-browser chromium pictures test-long test-spark-long java audit bench bench-spark bench-libraries paper lint format constraints clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -174,7 +193,7 @@ java:
 chromium:
 	@$(have_chromium) || { [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null && { \
 	echo "Installing Chromium ..."; apt-get update -qq; \
-	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core > /dev/null; }; } \
+	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium-headless-shell fonts-dejavu-core > /dev/null; }; } \
 	|| { $(say_no_chromium); exit 1; }
 
 audit: $(STAMP) ## compute the privacy of all methods and structures on small tables, exactly (ARGS=haar selects)
@@ -185,6 +204,9 @@ bench: $(STAMP) ## measure against the bars of the design and print the table (A
 
 bench-spark: $(STAMP_SPARK) ## measure publishing on Spark against Spark's own GROUP BY
 	@$(BIN_SPARK)/python -m benchmarks spark
+
+bench-libraries: java $(STAMP) $(STAMP_LIBRARIES) ## threshold releases beside those of other libraries; needs Java
+	@$(BIN)/python -m benchmarks libraries
 
 paper: $(STAMP) ## run the paper's experiments again (QUICK=1: minutes, into paper/quick; ARGS=ranges selects)
 	@$(BIN)/python -m paper $(if $(QUICK),--quick) $(ARGS)
@@ -199,21 +221,29 @@ format: $(STAMP) ## put the code into the house format
 	@$(BIN)/ruff check --quiet --fix-only
 	@$(BIN)/ruff format --quiet
 
+package: ## build the wheel and the sdist into dist/, and try each in an environment of its own
+	$(require_python)
+	@$(call build_and_try)
+
 constraints: ## pin the newest version of everything that the environments need
 	$(require_python)
-	$(call pin,constraints.txt,$(EXTRAS))
-	$(call pin,constraints-spark.txt,$(EXTRAS_SPARK))
-	$(call pin,constraints-browser.txt,$(EXTRAS_BROWSER))
+	$(call pin,constraints.txt,'.[$(EXTRAS)]' hatchling build)
+	$(call pin,constraints-spark.txt,'.[$(EXTRAS_SPARK)]' hatchling build)
+	$(call pin,constraints-browser.txt,'.[$(EXTRAS_BROWSER)]' hatchling build)
+	$(call pin,constraints-libraries.txt,$(LIBRARIES))
 
 clean: ## remove the environments and all caches
-	@rm -rf $(VENV) $(VENV_SPARK) $(VENV_BROWSER) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	@rm -rf $(VENV) $(VENV_SPARK) $(VENV_BROWSER) $(VENV_LIBRARIES) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	@find src tests benchmarks demo paper -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 $(STAMP):
-	$(call make_environment,$(VENV),constraints.txt,$(EXTRAS))
+	$(call make_environment,$(VENV),constraints.txt,-e '.[$(EXTRAS)]')
 
 $(STAMP_SPARK):
-	$(call make_environment,$(VENV_SPARK),constraints-spark.txt,$(EXTRAS_SPARK))
+	$(call make_environment,$(VENV_SPARK),constraints-spark.txt,-e '.[$(EXTRAS_SPARK)]')
 
 $(STAMP_BROWSER):
-	$(call make_environment,$(VENV_BROWSER),constraints-browser.txt,$(EXTRAS_BROWSER))
+	$(call make_environment,$(VENV_BROWSER),constraints-browser.txt,-e '.[$(EXTRAS_BROWSER)]')
+
+$(STAMP_LIBRARIES):
+	$(call make_environment,$(VENV_LIBRARIES),constraints-libraries.txt,$(LIBRARIES))

@@ -16,11 +16,13 @@ from rich.console import Console
 from rich.status import Status
 
 from benchmarks import (
+    against,
     answers,
     counting,
     cubes,
     imports,
     laws,
+    libraries,
     noise,
     planning,
     publishing,
@@ -42,14 +44,15 @@ GROUPS: dict[str, tuple[Callable[[Say], Sheet], ...]] = {
     "publishing": publishing.SHEETS,
     "answers": answers.SHEETS,
     "planning": planning.SHEETS,
-    "ranges": ranges.SHEETS,
+    "ranges": (*against.SHEETS, *ranges.SHEETS),
     "trees": trees.SHEETS,
     "cubes": cubes.SHEETS,
     "questions": questions.SHEETS,
     "sketches": sketches.SHEETS,
     "spark": spark.SHEETS,
+    "libraries": libraries.SHEETS,
 }
-_ELSEWHERE = ("spark",)  # need an environment of their own
+_ELSEWHERE = ("spark", "libraries")  # need an environment of their own
 
 _WIDTH = 150
 

@@ -70,6 +70,7 @@ def published(
         count_column="people",
         output=output,
         overwrite=True,
+        ledger=False,
         **chosen,
         **other,
     )

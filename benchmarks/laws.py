@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import hushtable as ht
+from benchmarks.libraries import kept_keys
 from benchmarks.report import Bar, Figure, Say, Sheet, Within
 from benchmarks.tables import made_up
 from benchmarks.timing import Job, best, interleaved
@@ -309,4 +310,4 @@ def _per_draw(seconds: float) -> Figure:
     return Figure(seconds / _DRAWS * 1e9)
 
 
-SHEETS = (cutoffs, thresholds, noise, passing_counts, accepted_values, page_views)
+SHEETS = (cutoffs, thresholds, noise, passing_counts, accepted_values, page_views, kept_keys)

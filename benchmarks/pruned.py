@@ -4,7 +4,7 @@ Promise: trees are drawn by the package's own engine. What is left out is left o
 so that what a part is worth can be measured.
 """
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import NamedTuple
@@ -60,29 +60,16 @@ def drawn(table: ht.SparseTable, nodes: PrunedSpace, *, epsilon: Fraction, size:
         entropy=KeyStream(),
         nodes=nodes,
     )
-    laws = [Geometric(epsilon * share / nodes.per_cell) for share in nodes.tree.shares]
-    cutoff = found.cutoff or 1.0
-    return Drawn(
-        nodes.tree, fitted(nodes.tree, found.codes[:, 0], found.counts, laws=laws, cutoff=cutoff), cutoff
-    )
+    assert isinstance(found.nodes, PrunedSpace)
+    tree, cutoff = found.nodes.tree, found.cutoff or 1.0
+    laws = [Geometric(epsilon * share / nodes.per_cell) for share in tree.shares]
+    return Drawn(tree, fitted(tree, found.codes[:, 0], found.counts, laws=laws, cutoff=cutoff), cutoff)
 
 
 def over(shape: tuple[int, ...], structure: ht.Tree, *, shares: tuple[int, ...] | None = None) -> PrunedSpace:
     """Return the nodes of a tree over attributes of these sizes, with other shares of its levels if given."""
-    nodes = nodes_over(structure, shape, places=range(len(shape)))
-    return nodes if shares is None else PrunedSpace(structure, _Shared(nodes.tree, shares))
-
-
-class _Shared(BranchingTree):
-    """A tree whose levels share epsilon otherwise."""
-
-    def __init__(self, tree: BranchingTree, shares: tuple[int, ...]) -> None:
-        super().__init__(tree.addresses, branching=tree.branching)
-        self._shares = shares
-
-    @property
-    def shares(self) -> tuple[int, ...]:
-        return self._shares
+    nodes: PrunedSpace = nodes_over(replace(structure, shares=shares), shape, places=range(len(shape)))
+    return nodes
 
 
 class Counted(Level):

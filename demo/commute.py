@@ -179,7 +179,7 @@ def command(console: Console, folder: Path, line: str) -> None:
     words = shlex.split(line.replace("\\\n", " "))
     assert words[0] == "hushtable"
     done = subprocess.run(
-        [sys.executable, "-m", "hushtable.cli", *words[1:]],
+        [sys.executable, "-m", "hushtable", *words[1:]],
         cwd=folder,
         env=os.environ | {"COLUMNS": str(COLUMNS)},
         stdout=subprocess.PIPE,

@@ -26,6 +26,7 @@ from hushtable.errors import (
     HushtableError,
     InternalError,
     LowMemory,
+    MissingBrowser,
     MissingJava,
     MissingPackage,
     OutputExists,
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from hushtable.answers.estimation.estimate import Estimate
     from hushtable.answers.release import Release, open
     from hushtable.conditions.conditions import between
-    from hushtable.domain.declaring import bins, categories, integers, times
+    from hushtable.domain.declaring import any_text, bins, categories, integers, times
     from hushtable.domain.domain import Domain
     from hushtable.domain.measure import Unit
     from hushtable.engines.counting import count
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
         Priority,
         Threshold,
     )
+    from hushtable.planning.comparing import LawComparison, compare_laws
     from hushtable.planning.plan import Plan, plan
     from hushtable.planning.profile import Profile
     from hushtable.planning.questions import QuestionPlan
@@ -103,9 +105,11 @@ __all__ = [
     "Haar",
     "HushtableError",
     "InternalError",
+    "LawComparison",
     "Ledger",
     "LowMemory",
     "Marginals",
+    "MissingBrowser",
     "MissingJava",
     "MissingPackage",
     "OutputExists",
@@ -129,10 +133,12 @@ __all__ = [
     "UnsafeEntropy",
     "WastedRelease",
     "__version__",
+    "any_text",
     "between",
     "bins",
     "categories",
     "check",
+    "compare_laws",
     "count",
     "draft",
     "integers",
@@ -155,6 +161,7 @@ _HOMES = {
     "FilterPriority": "hushtable.methods.settings",
     "FilterThreshold": "hushtable.methods.settings",
     "Haar": "hushtable.structures.haar",
+    "LawComparison": "hushtable.planning.comparing",
     "Ledger": "hushtable.ledger.ledger",
     "Marginals": "hushtable.structures.marginals",
     "QuestionPlan": "hushtable.planning.questions",
@@ -170,10 +177,12 @@ _HOMES = {
     "Threshold": "hushtable.methods.settings",
     "Tree": "hushtable.structures.pruned",
     "Unit": "hushtable.domain.measure",
+    "any_text": "hushtable.domain.declaring",
     "between": "hushtable.conditions.conditions",
     "bins": "hushtable.domain.declaring",
     "categories": "hushtable.domain.declaring",
     "check": "hushtable.engines.local.checking",
+    "compare_laws": "hushtable.planning.comparing",
     "count": "hushtable.engines.counting",
     "draft": "hushtable.engines.local.drafting",
     "integers": "hushtable.domain.declaring",

@@ -463,6 +463,25 @@ class MissingJava(HushtableError, OSError):
         )
 
 
+class MissingBrowser(HushtableError, OSError):
+    """Chromium prints reports as PDF, and there is none that does.
+
+    >>> import hushtable as ht
+    >>> print(ht.MissingBrowser())
+    a PDF is printed by Chromium, and no Chromium was found on PATH.
+    Install one (Debian, Ubuntu: apt-get install chromium), or name one by HUSHTABLE_CHROMIUM.
+    Or write .html, and print that from any browser.
+    """
+
+    def __init__(self, fact: str = "") -> None:
+        self.fact = fact
+        super().__init__(
+            f"a PDF is printed by Chromium, and {fact or 'no Chromium was found on PATH'}.\n"
+            "Install one (Debian, Ubuntu: apt-get install chromium), or name one by HUSHTABLE_CHROMIUM.\n"
+            "Or write .html, and print that from any browser."
+        )
+
+
 class BadChoice(HushtableError, ValueError):
     """The settings of a publication do not go together.
 

@@ -448,9 +448,9 @@ def limits(releases: int) -> tuple[int, int]:
 )
 def test_intervals_hold_as_often_as_they_say(method: Method) -> None:
     half = Fraction(1, 2)
-    least, most = limits(400)
+    least, most = limits(200)
 
-    assert least < failures(method, epsilon=half, seed=620, releases=400) < most
+    assert least < failures(method, epsilon=half, seed=620, releases=200) < most
     least, most = limits(150)  # so many tell what is wrong
     assert failures(method, epsilon=half / 10, seed=621, releases=150) >= most  # more noise than is claimed
     assert failures(method, epsilon=half * 4, seed=622, releases=150) <= least  # less noise than is claimed

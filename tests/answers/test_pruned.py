@@ -422,7 +422,7 @@ def simulated(
     return Draw(made, domain, summary.codes, summary.counts, summary.weights)
 
 
-@pytest.mark.parametrize("structure", few(TREES, every=2, first=1), ids=repr)
+@pytest.mark.parametrize("structure", few(TREES, every=4, first=1), ids=repr)
 def test_groups_are_many_totals(structure: Tree, tmp_path: Path) -> None:
     release = drawn(tmp_path / "r.parquet", structure)
     for names in (["a"], ["b"], ["b", "a"]):
@@ -604,7 +604,7 @@ def misses(structure: Tree, *, releases: int, chance: float, assume: Assumption 
 
 @pytest.mark.parametrize("structure", few([Tree(branching=4), Tree()], every=2), ids=repr)
 def test_intervals_hold_about_as_often_as_they_say(structure: Tree) -> None:
-    releases = draws(150)
+    releases = draws(90)
 
     assert misses(structure, releases=draws(30), chance=0.05, assume=None) < most(draws(30), 0.05)
     assert misses(structure, releases=releases, chance=0.05) < most(releases, 0.07)

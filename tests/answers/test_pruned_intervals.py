@@ -7,7 +7,7 @@ no more than 7 % of releases, at an alarm rate of `ALARM`, and are not much wide
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
 from math import sqrt
@@ -104,11 +104,10 @@ def released(
             entropy=replay(1900 + number),
             nodes=terms.nodes,
         )
-        said = tree_terms(
-            structure, domain, method=method, rule=None, epsilon=epsilon, threshold=None, cutoff=drawn.cutoff
-        )
-        release = Draw(said, domain, drawn.codes, drawn.counts, drawn.weights)
-        answers = PrunedAnswers(release, terms.nodes)
+        met = replace(terms, structure=drawn.structure, cutoff=drawn.cutoff)
+        release = Draw(met, domain, drawn.codes, drawn.counts, drawn.weights)
+        assert isinstance(met.nodes, PrunedSpace)
+        answers = PrunedAnswers(release, met.nodes)
         for place, box in enumerate(asked):
             chosen = selected(domain, {name: ht.between(*ends) for name, ends in box.items()})
             if place < len(boxes):
@@ -134,7 +133,7 @@ LEVELS = {6: {16: 20, 4: 10, 2: 5}, 9: {16: 32, 4: 16, 2: 8}, 16: {16: 60, 4: 30
 
 @pytest.mark.parametrize(
     ("levels", "branching"),
-    chosen(product([6, 9, 16], [2, 4, 16]), [1, 3, 5]),  # 6 of 4, 9 of 2, 9 of 16
+    chosen(product([6, 9, 16], [2, 4, 16]), [1, 5]),  # 6 of 4, 9 of 16
 )
 def test_a_heavy_cell(levels: int, branching: int) -> None:
     cells = 1 << LEVELS[levels][branching]
@@ -158,7 +157,7 @@ def test_a_heavy_cell(levels: int, branching: int) -> None:
 
 @pytest.mark.parametrize(
     ("people", "epsilon"),
-    chosen(product([3, 300, 10_000, 100_000], [Fraction(1, 10), Fraction(1)]), [1, 2, 5]),
+    chosen(product([3, 300, 10_000, 100_000], [Fraction(1, 10), Fraction(1)]), [1, 5]),
 )
 def test_totals(people: int, epsilon: Fraction) -> None:
     cells = 1 << 20
@@ -183,7 +182,7 @@ def test_a_tree_of_one_node() -> None:
 
 
 @pytest.mark.parametrize(
-    ("side", "dimensions"), chosen([(3, 12), (5, 8), (65, 3)], [1, 2]), ids=lambda each: str(each)
+    ("side", "dimensions"), chosen([(3, 12), (5, 8), (65, 3)], [1]), ids=lambda each: str(each)
 )
 def test_boxes_of_any_size(side: int, dimensions: int) -> None:
     shape = (side,) * dimensions

@@ -220,8 +220,11 @@ def test_the_order_of_attributes_decides_what_is_a_range() -> None:
     assert cover_sizes(Dyadic(order=["b"]), domain_of(8, 8), (0, 8), (2, 4)) == 1
 
 
-@pytest.mark.parametrize("structure", STRUCTURES, ids=repr)
-@pytest.mark.parametrize("method", [Priority(size=20), Filter(cutoff=25)], ids=["sample", "filter"])
+@pytest.mark.parametrize(
+    ("structure", "method"),
+    few(product(STRUCTURES, [Priority(size=20), Filter(cutoff=25)]), every=5),
+    ids=repr,
+)
 def test_groups_agree_with_totals(structure: Structured, method: Method, tmp_path: Path) -> None:
     made = terms_of(structure, TRIPS, method, epsilon=Fraction(3))
     assert isinstance(made.nodes, AxisSpace)
@@ -534,16 +537,14 @@ PAIRS = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("structure", "method"), chosen(PAIRS, [0, 5, 7, 10, 14, 17, 20, 25, 27, 31, 34]), ids=repr
-)
+@pytest.mark.parametrize(("structure", "method"), chosen(PAIRS, [0, 7, 14, 20, 25, 31, 34]), ids=repr)
 def test_intervals_hold_at_least_as_often_as_they_say(structure: Structured, method: Method) -> None:
     releases = draws(200)
 
     assert sum(misses(structure, method, chance=0.2, releases=releases)) < most(releases, 0.2)
 
 
-@pytest.mark.parametrize("count", few([16, 20, 24, 28], every=2))
+@pytest.mark.parametrize("count", few([16, 20, 24, 28], every=4))
 @pytest.mark.parametrize("structure", [Dyadic(), Dyadic(consistent=True)], ids=repr)
 def test_a_count_that_may_go_missing_at_every_level(structure: Structured, count: int) -> None:
     nodes = node_space(structure, ONE)
@@ -573,7 +574,7 @@ def test_noise_that_lifts_nodes_over_a_cutoff(cutoff: int, count: int) -> None:
     assert below < most(releases, 0.1)
 
 
-@pytest.mark.parametrize("structure", [Dyadic(), Haar(), ProductDyadic()], ids=repr)
+@pytest.mark.parametrize("structure", chosen([Dyadic(), Haar(), ProductDyadic()], [1]), ids=repr)
 def test_unbiased_intervals_hold_as_often_as_they_say(structure: Structured) -> None:
     releases, fewer = draws(300), draws(150)  # fewer tell what is wrong
 

@@ -29,7 +29,7 @@ PAGES = [
 MODULES = sorted(
     ".".join(("hushtable", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__")
     for path in PACKAGE.rglob("*.py")
-    if path.stem != "__main__"
+    if path.stem != "__main__" and ">>> " in path.read_text(encoding="utf-8")
 )
 
 OPENING = re.compile(r"^(?P<indent> *)(?P<marks>`{3,}|~{3,}) *(?P<language>[\w+-]*)(?P<rest>[^`]*)$")

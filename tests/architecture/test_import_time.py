@@ -14,8 +14,8 @@ LOADED_ON_FIRST_USE = (
     "matplotlib",
     "pyarrow",
     "pyspark",
+    "click",
     "rich",
-    "typer",
 )
 
 

@@ -51,7 +51,7 @@ def misplaced(package: Path, rooms: set[str]) -> list[str]:
         child.name
         for child in package.iterdir()
         if (child.is_dir() and child.name != "__pycache__" and child.name not in rooms)
-        or (child.suffix == ".py" and child.stem not in rooms | {"__init__"})
+        or (child.suffix == ".py" and child.stem not in rooms | {"__init__", "__main__"})
     )
 
 

@@ -37,9 +37,11 @@ def names(node: ast.AST) -> set[str]:
     return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_nobody_asks_which_structure_method_or_law_something_is(path: Path) -> None:
-    assert asks(path.read_text(encoding="utf-8")) == []
+def test_nobody_asks_which_structure_method_or_law_something_is() -> None:
+    assert len(SOURCES) > 300
+
+    found = {path: asks(path.read_text(encoding="utf-8")) for path in SOURCES}
+    assert {path: lines for path, lines in found.items() if lines} == {}
 
 
 @pytest.mark.parametrize(

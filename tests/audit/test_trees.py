@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Hashable
 from fractions import Fraction
 from itertools import combinations
-from math import inf
+from math import gcd, inf, sqrt
 
 import pytest
 
 import hushtable as ht
+from hushtable.laws.geometric import Geometric
+from hushtable.structures.addresses import LineAddresses
+from hushtable.structures.branching import BranchingTree, lowest_rank, shares_by
+from hushtable.structures.lines import Line
 from tests.audit.cases import STEPS, Case, epsilon_of, law_under
 from tests.audit.drawing import Counts
 from tests.harness.branching import Branching, Law, law_of, noisy_counts
@@ -25,30 +29,39 @@ def long_way_law(case: Case, counts: Counts) -> Law:
     assert size is not None
     pruned = isinstance(tree, ht.Tree)
     width = tree.branching if isinstance(tree, ht.Tree) else 2
-    rates = [1, *[4] * 9] if pruned else [1] * 9  # of a pruned tree, the root has a quarter of the others
+    cells = BranchingTree(LineAddresses(Line((len(counts),), places=(0,))), branching=width)
 
     def run(source: Branching) -> Hashable:
         values, ranks, offset, nodes = dict[int, int](), dict[int, tuple[float, int]](), 0, 1
         above: list[int] = []
+        # Of a pruned tree, the root has a quarter of what others have on average: it says how they share it.
+        rates, step, unit = [1] * 9, 1, 1
         while nodes <= len(counts):
             level, each = len(above), len(counts) // nodes
             for node in range(nodes):
                 number, total = offset + node, sum(counts[node * each : (node + 1) * each])
                 values[number] = total + source.choose(noisy_counts(Fraction(rates[level]), total, case.most))
+                if pruned and not level:
+                    deviation = sqrt(Geometric(Fraction(sum(cells.shares))).floats.variance)
+                    rates = list(shares_by(cells, values[0] / deviation))
+                    step, unit = gcd(*rates[1:]), min(rates[1:]) // gcd(*rates[1:])
                 rank = ranks[above[-1] + node // width][0] if level else inf
-                own = inf if pruned and not level else values[number]
+                own = inf if pruned and not level else values[number] * (rates[level] // step)
                 ranks[number] = (min(rank, own), level)
             above.append(offset)
             offset, nodes = offset + nodes, nodes * width
-        seen = [number for number in values if ranks[number][0] >= 1]
-        chosen, cutoff = seen, 1.0 if pruned else None
+        shared = BranchingTree(cells.addresses, branching=width, shares=rates[: cells.levels])
+        laws = [Geometric(Fraction(rate)) for rate in shared.shares]
+        lowest = lowest_rank(shared, laws) if pruned else 1
+        seen = [number for number in values if ranks[number][0] >= lowest]
+        chosen, cutoff = seen, lowest / unit if pruned else None
         if len(seen) > size:
             last = sorted((-ranks[number][0], ranks[number][1]) for number in seen)[size - 1]
             before = [number for number in seen if (-ranks[number][0], ranks[number][1]) < last]
             ties = [number for number in seen if (-ranks[number][0], ranks[number][1]) == last]
             sets = list(combinations(ties, size - len(before)))
             chosen = [*before, *source.choose([(some, Fraction(1, len(sets))) for some in sets])]
-            cutoff = -last[0] if last[0] > -inf else max(1.0, float(values[0]))
+            cutoff = -last[0] / unit if last[0] > -inf else max(1.0, float(values[0]))
         chosen = sorted(chosen)
         return tuple((each,) for each in chosen), tuple(values[each] for each in chosen), None, cutoff
 

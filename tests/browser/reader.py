@@ -80,11 +80,18 @@ class Reader:
         path = waiting.value.path()
         return list(csv.reader(StringIO(Path(path).read_text(encoding="utf-8"))))
 
-    def violations(self, axe: str) -> list[str]:
-        """What axe-core finds, as text. It is run by the debugger, as the page's policy allows no script."""
-        session = self.context.new_cdp_session(self.page)
-        session.send("Runtime.evaluate", {"expression": axe})
-        found: Any = self.page.evaluate("axe.run(document, { resultTypes: ['violations'] })")
+    def violations(self, axe: str, *, rules: list[str] | None = None, within: str = "html") -> list[str]:
+        """What axe-core finds, as text, by all of its rules or by some.
+
+        It is run by the debugger, as the page's policy allows no script.
+        """
+        if not self.page.evaluate("'axe' in window"):
+            session = self.context.new_cdp_session(self.page)
+            session.send("Runtime.evaluate", {"expression": axe})
+        options: dict[str, Any] = {"resultTypes": ["violations"]}
+        if rules is not None:
+            options["runOnly"] = rules
+        found: Any = self.page.evaluate("([within, options]) => axe.run(within, options)", [within, options])
         return [
             f"{each['id']}: {each['help']} at {[node['target'] for node in each['nodes']][:3]}"
             for each in found["violations"]

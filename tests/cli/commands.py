@@ -7,13 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-from typer.main import get_command
-from typer.testing import CliRunner, Result
+from click.testing import CliRunner, Result
 
 from hushtable.cli.main import app
 
-COMMAND = get_command(app)  # takes a third of a short command's time
 SCRIPT = Path(sys.executable).parent / "hushtable"
 DOMAIN = """\
 title = "Commuters"
@@ -49,9 +46,7 @@ def run(*arguments: object, width: int = 120, **environment: str) -> Result:
     """Run a command in this process."""
     # The test's own terminal, if there is one, must not matter.
     settings = {"COLUMNS": str(width), "TERM": "dumb", "NO_COLOR": "1", "FORCE_COLOR": None}
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("typer.testing._get_command", lambda _: COMMAND)
-        return CliRunner().invoke(app, [str(each) for each in arguments], env=settings | environment)
+    return CliRunner().invoke(app, [str(each) for each in arguments], env=settings | environment)
 
 
 def run_script(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:

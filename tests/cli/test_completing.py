@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 import hushtable as ht
 from hushtable.cli.main import app
@@ -51,10 +51,10 @@ def people(folder: Path) -> None:
     ],
 )
 def test_a_shell_is_offered_names(line: str, offered: list[str]) -> None:
-    asked = {"_HUSHTABLE_COMPLETE": "complete_bash", "COMP_WORDS": f"hushtable {line}"}
+    asked = {"_HUSHTABLE_COMPLETE": "bash_complete", "COMP_WORDS": f"hushtable {line}"}
     asked["COMP_CWORD"] = str(len(line.split()))
     done = CliRunner().invoke(app, [], prog_name="hushtable", env=asked)
 
-    found = done.stdout.split()
+    found = [each.removeprefix("plain,") for each in done.stdout.split()]
     assert set(offered) <= set(found) or not offered, (done.stdout, done.stderr)
     assert [each for each in found if each not in offered] == [], found

@@ -6,6 +6,8 @@ import json
 import stat
 from pathlib import Path
 
+import pytest
+
 import hushtable as ht
 from tests.cli.commands import DOMAIN, run, run_script
 
@@ -162,6 +164,7 @@ def test_a_draft_of_a_query_and_of_some_rows() -> None:
     assert 'name = "age"' in done.stdout
 
 
+@pytest.mark.long  # both commands run in this process above
 def test_the_script_drafts_and_shows(folder: Path) -> None:
     drafted = run_script("domain", "draft", "people.csv")
     (folder / "people.toml").write_text(drafted.stdout)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hushtable.plots import fonts
-from tests.cli.commands import run, run_script
+from tests.cli.commands import run
 from tests.release.examples import people, write
 
 
@@ -77,10 +77,10 @@ def test_missing_letters_are_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
     assert done.stderr.startswith("note: no font of this machine has these letters of this picture: 京 東.")
 
 
-def test_the_script_draws_and_help_has_an_example(folder: Path) -> None:
-    done = run_script("plot", "people.parquet", "--by", "region", "-o", "a.png")
+def test_it_draws_and_help_has_an_example(folder: Path) -> None:
+    done = run("plot", "people.parquet", "--by", "region", "-o", "a.png")
 
-    assert (done.returncode, done.stdout, done.stderr) == (0, "a.png: a picture by region.\n", "")
+    assert (done.exit_code, done.stdout, done.stderr) == (0, "a.png: a picture by region.\n", "")
     shown = run("plot", "--help", width=80)
     assert "  hushtable plot commute.parquet --by home" in shown.output
     assert max(map(len, shown.output.splitlines())) <= 81

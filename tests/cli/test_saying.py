@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import re
-from types import SimpleNamespace
 
+import click
 import pytest
-import typer
 
 from hushtable.cli.main import app
 from hushtable.cli.saying import in_options
 
 
 def said(message: str, command: str = "publish") -> str:
-    return in_options(
-        message, SimpleNamespace(command=typer.main.get_command(app), invoked_subcommand=command)
-    )
+    context = click.Context(app)
+    context.invoked_subcommand = command
+    return in_options(message, context)
 
 
 @pytest.mark.parametrize(

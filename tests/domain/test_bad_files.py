@@ -83,7 +83,7 @@ def test_mistakes_of_the_name(tmp_path: Path, name: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("entry", "message"),
     [
-        ("", "it has none of them. Give exactly one of `integers`, `categories`, `bins`, `times`."),
+        ("", "it has none of them. Give exactly one of `integers`, `categories`, `bins`, `times`, `any_"),
         (
             'integers = { low = 0, high = 1 }\ncategories = ["a"]',
             "it has `integers` and `categories`. Give exactly one of",
@@ -314,6 +314,15 @@ def test_mistakes_of_the_name(tmp_path: Path, name: str, message: str) -> None:
         ('categories = ["a"]\nmissing = { othr = "x" }', "missing has no key 'othr'. Did you mean `other`?"),
         ('categories = ["a"]\nmissing = {}', "missing has no `other`"),
         ('categories = ["a"]\nmissing = { other = 5 }', "other = 5 is not text"),
+        # any text
+        ("any_text = {}", "any_text has no `longest`. Write any_text = { longest = 40 }"),
+        ("any_text = { longest = 0 }", "longest = 0 is not a whole number from 1 to 1,000"),
+        ("any_text = { longest = 1001 }", "Write any_text = { longest = 40 }: how many characters"),
+        ("any_text = { longest = 4.5 }", "longest = 4.5 is not an integer"),
+        ("any_text = 40", "any_text = 40 is not a table"),
+        ('any_text = { longest = 9, levels = ["a"] }', "any_text has no key 'levels'"),
+        ('any_text = { longest = 9 }\noutside = "clamp"', "outside = 'clamp' is not a rule for any text"),
+        ('any_text = { longest = 3 }\nmissing = { other = "none" }', "is no text of up to 3 characters"),
     ],
 )
 def test_mistakes_of_an_attribute(tmp_path: Path, entry: str, message: str) -> None:

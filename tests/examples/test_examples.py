@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import hushtable as ht
+from tests.harness.cases import chosen
 
 ROOT = Path(__file__).parents[2]
 SHARED = ROOT.parent / "shared"
@@ -57,7 +58,7 @@ def sent(text: str) -> Iterator[tuple[str, str]]:
             yield command, shown if below == "text" else "..."
 
 
-@pytest.fixture(scope="module", params=EXAMPLES)
+@pytest.fixture(scope="module", params=chosen(EXAMPLES, [0]))
 def page(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Page:
     """A copy of an example, as far from the shared data as the example itself, whose commands have run."""
     root = tmp_path_factory.mktemp("example")

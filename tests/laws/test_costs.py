@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import hushtable as ht
 from hushtable.errors import BadChoice, BadNumber
-from hushtable.laws.costs import Cost, amount
+from hushtable.laws.costs import Cost, amount, wanted_cost
 
 
 @pytest.mark.parametrize(
@@ -55,6 +55,11 @@ def test_a_cost_that_means_nothing_is_refused(given_: dict[str, Any]) -> None:
 def test_amounts_are_positive_numbers(name: str, value: Any) -> None:
     with pytest.raises(BadNumber, match=f"{name}="):
         Cost(**{name: value})
+
+
+def test_a_delta_of_1_is_no_promise_to_ask_for() -> None:
+    with pytest.raises(BadNumber, match="delta='1' promises nothing"):
+        wanted_cost(epsilon=1, delta=1)
 
 
 @pytest.mark.parametrize("delta", [-1, "1.1", float("inf"), None])

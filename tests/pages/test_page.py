@@ -17,7 +17,7 @@ from hushtable.pages.encoding import as_json, whole
 from hushtable.pages.facts import odds
 from hushtable.pages.making import page_of
 from tests.cli.commands import run
-from tests.pages.clinic import PAYLOADS, clinic, harmful
+from tests.pages.clinic import PAYLOADS, harmful
 
 
 class Parsed(HTMLParser):
@@ -51,16 +51,6 @@ class Parsed(HTMLParser):
             if tag == "meta" and attributes.get("http-equiv") == "Content-Security-Policy"
         )
         return found or ""
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("pages")
-
-
-@pytest.fixture(scope="module")
-def release(folder: Path) -> ht.Release:
-    return clinic(folder)
 
 
 @pytest.fixture(scope="module")
@@ -297,14 +287,15 @@ def test_odds_follow_from_epsilon(epsilon: str, out: int, factor: str, folder: P
 def test_only_a_page_of_ours_is_replaced(folder: Path, release: ht.Release) -> None:
     theirs = folder / "theirs.html"
     theirs.write_text("<!doctype html><title>Theirs</title>")
+    release.page(folder / "ours.html")
 
     with pytest.raises(ht.OutputExists):
-        release.page(folder / "clinic.html")
+        release.page(folder / "ours.html")
     with pytest.raises(ht.BadOutput, match="not a page by hushtable"):
         release.page(theirs, overwrite=True)
     with pytest.raises(ht.BadOutput, match=r"ends in \.html"):
         release.page(folder / "clinic.pdf")
-    release.page(folder / "clinic.html", overwrite=True)
+    release.page(folder / "ours.html", overwrite=True)
     assert theirs.read_text() == "<!doctype html><title>Theirs</title>"
 
 

@@ -9,14 +9,9 @@ import pytest
 
 import hushtable as ht
 from hushtable.pages.serving import PageServer, reply_to
-from tests.pages.clinic import LABELS, clinic
+from tests.pages.clinic import LABELS
 
 TOKEN = "0123456789abcdef"
-
-
-@pytest.fixture(scope="module")
-def release(tmp_path_factory: pytest.TempPathFactory) -> ht.Release:
-    return clinic(tmp_path_factory.mktemp("served"))
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +111,7 @@ def test_the_token_differs_and_ctrl_c_ends_it(release: ht.Release) -> None:
 
     tokens = set()
     for _ in range(2):
-        command = [sys.executable, "-u", "-m", "hushtable.cli", "explore", str(release.path)]
+        command = [sys.executable, "-u", "-m", "hushtable", "explore", str(release.path)]
         with subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         ) as started:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from numpy.typing import NDArray
 
@@ -195,6 +196,21 @@ def test_a_release_of_noise_alone_is_refused(tmp_path: Path) -> None:
 
     with pytest.raises(ht.BadPlan, match="noise alone explains all its rows"):
         profile_like(older(tmp_path / "old.parquet", [1, 2, -3], **changes))
+
+
+def test_of_several_tables_the_cells_are_read_and_whole_tables_tell_the_total(tmp_path: Path) -> None:
+    ages = np.repeat([3, 4, 5], [5000, 700, 40])
+    told = {"age": ages, "sex": ages % 2, "town": ages % 7}
+    domain = ht.Domain(age=ht.integers(0, 199), sex=ht.integers(0, 9), town=ht.integers(0, 199))
+    options: dict[str, Any] = {"domain": domain, "epsilon": 100, "size": 50, "ledger": False}
+    ht.publish(pa.table(told), output=tmp_path / "old.parquet", **options)
+
+    found = profile_like(tmp_path / "old.parquet")  # single attributes are whole, the cells have a cutoff
+    assert dict(zip(found.counts, found.cells, strict=True)) == pytest.approx({5000: 1, 700: 1, 40: 1}, abs=9)
+    assert found.people == pytest.approx(5740, abs=20)
+    ht.publish(pa.table(told), output=tmp_path / "few.parquet", structure=ht.Tables("age", "sex"), **options)
+    with pytest.raises(ht.BadPlan, match="none of its tables has all attributes"):
+        profile_like(tmp_path / "few.parquet")
 
 
 def test_a_file_that_is_no_release_is_refused(tmp_path: Path) -> None:

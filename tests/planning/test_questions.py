@@ -69,6 +69,38 @@ def test_a_question_that_counts_more_has_a_smaller_error() -> None:
     assert errors[1][1] > errors[0][1]
 
 
+def test_with_an_assumption_a_plan_says_how_much_an_error_is_of_what_a_group_holds() -> None:
+    of, wanted = domain(10, 500), ["a0", "a0,a1", "a0:ranges"]
+    alone = ht.plan(of, epsilon="1/10", size=2000, ask=wanted)
+    plan = ht.plan(of, epsilon="1/10", size=2000, ask=wanted, expect_cells=1000, expect_mean=2, expect_sd=1)
+    assert (plan.tables, plan.shares) == (alone.tables, alone.shares)  # an assumption chooses no table
+    told = plan.to_dict()["questions"]
+    assert [round(each["held"], 6) for each in told[:2]] == [200, 0.4]
+    assert 200 < told[2]["held"] < 2000
+    assert told[1]["error"] > 0.4
+    assert "Lost in noise: a0,a1. Ask" in " ".join(str(plan).split())
+    assert "held" not in str(alone.to_dict())
+    assert f"{100 * told[0]['error'] / 200:.2g} %"[:2] in str(plan)
+
+
+def test_tables_of_three_attributes_may_be_a_tenth_worse_than_noise_on_every_cell_so_that_all_gain() -> None:
+    of = domain(9, 16, 7, 15, 6, 5, 2)
+    three = [",".join(each) for each in combinations(of.names, 3)]
+    plan = asked(of, *(",".join(each) for many in (1, 2) for each in combinations(of.names, many)), *three)
+    equal = QuestionPlan(of, ONE, plan.questions, plan.tables, (1,) * len(plan.tables), plan.size)
+
+    def errors(some: QuestionPlan) -> np.ndarray:
+        return np.array([some.error(plan.asked(each)) for each in plan.questions], dtype=np.float64)
+
+    dense = [(ONE.variance(1.0) * of.cells_total / plan.groups(each)) ** 0.5 for each in plan.questions]
+    few = np.array([len(each.items) < 3 for each in plan.questions])
+    ratios = errors(plan) / np.array(dense)
+    assert ratios[few].max() < 1
+    assert 1 < ratios[~few].max() < 1.105
+    assert np.log(errors(plan)).mean() < np.log(errors(equal)).mean()
+    assert (errors(plan) ** 2).mean() < 1.03 * (errors(equal) ** 2).mean()
+
+
 SHAPES = [(9, 16, 7, 15, 6, 5, 2), (229, 229, 24), (207, 168, 80), (10, 9, 518, 72), (10, 10, 10), (4, 5)]
 
 

@@ -15,6 +15,7 @@ from hushtable.laws.geometric import Geometric
 from hushtable.noise import two_sided_geometric
 from hushtable.planning.plan import Plan
 from hushtable.planning.sketches import SketchErrors
+from tests.harness import cases
 from tests.harness.cases import few
 from tests.harness.statistics import SEED, replay
 
@@ -31,7 +32,7 @@ def planned(profile: ht.Profile = ZIPF, cells: int = CELLS, **settings: Any) -> 
     return plan
 
 
-@pytest.mark.parametrize("profile", [UNIFORM, ZIPF, FEW], ids=["uniform", "zipf", "few"])
+@pytest.mark.parametrize("profile", cases.chosen([UNIFORM, ZIPF, FEW], [1]), ids=["uniform", "zipf", "few"])
 @pytest.mark.parametrize(("width", "depth"), few([(200, 3), (500, 1)], every=2))
 def test_errors_are_those_of_drawn_sketches(profile: ht.Profile, width: int, depth: int) -> None:
     structure, sizes, rate = ht.CountSketch(width=width, depth=depth), (1, 100, 1000), Fraction(1, depth)

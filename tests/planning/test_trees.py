@@ -23,7 +23,7 @@ from hushtable.planning.ranges import within
 from hushtable.planning.trees import fits_a_tree, predict_tree
 from hushtable.structures.branching import least_cutoff
 from hushtable.structures.fitting import fitted
-from hushtable.structures.pruned import Tree
+from hushtable.structures.pruned import PrunedSpace, Tree
 from hushtable.summaries.summarize import draw_summary
 from hushtable.table.sparse import SparseTable
 from tests.harness.nodes import nodes_over
@@ -56,7 +56,7 @@ def test_nodes_are_kept_with_all_above_them_by_their_laws() -> None:
     # Half of 64 cells hold 3; of a tree with four branches, a leaf has two nodes above it beside the root.
     table = ProfileTree(Profile(counts=[3], cells=[32], words="half"), cells_total=64, branching=4)
     noise, cutoff = GeometricFloats(0.4), 5
-    found = table.chances(noise, cutoff)
+    found = table.chances([noise] * 4, cutoff)
 
     def lifted(count: int) -> float:
         return float(noise.tail(np.array([cutoff - 3.0 * count]), 0)[0])
@@ -148,7 +148,6 @@ def measured(
     """Return the mean errors over ranges of drawn trees with occupied cells anywhere, and their rows."""
     random = np.random.default_rng(SEED)
     nodes = nodes_over(Tree(), (cells,), places=(0,))
-    level_rate = rate * nodes.share / nodes.per_cell
     counts = np.repeat(profile.counts, np.rint(profile.cells).astype(int)).astype(np.int64)
     releases, errors, rows = 6, np.zeros(len(sizes)), 0.0
     for number in range(releases):
@@ -163,20 +162,17 @@ def measured(
             entropy=replay(number),
             nodes=nodes,
         )
-        fit = fitted(
-            nodes.tree,
-            drawn.codes[:, 0],
-            drawn.counts,
-            laws=level_laws(nodes.tree, level_rate),
-            cutoff=drawn.cutoff or 1.0,
-        )
+        assert isinstance(drawn.nodes, PrunedSpace)
+        tree = drawn.nodes.tree
+        laws = level_laws(tree, rate * tree.least_share / nodes.per_cell)
+        fit = fitted(tree, drawn.codes[:, 0], drawn.counts, laws=laws, cutoff=drawn.cutoff or 1.0)
         rows += len(drawn) / releases
         running = np.append(0, np.cumsum(counts))
         for place, width in enumerate(sizes):
             starts = random.integers(cells - width + 1, size=200)
             truths = running[np.searchsorted(places, [starts, starts + width])]
             asked = LineCoverage(Ranges(np.arange(200), starts, starts + width, 200))
-            answers = walked(nodes.tree, fit, asked).value
+            answers = walked(tree, fit, asked).value
             errors[place] += np.abs(answers - np.diff(truths, axis=0)[0]).mean() / releases
     return errors.tolist(), rows
 

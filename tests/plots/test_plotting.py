@@ -140,6 +140,9 @@ def test_of_very_many_groups_the_largest_are_shown_and_the_caption_says_so(many:
     assert labels(figure) == [f"place {place:03d}" for place in largest]
     caption = " ".join(said(figure, "caption").split())
     assert f"Shown are the 60 largest of {many:,} groups; intervals of groups picked" in caption
+    assert [text.get_text() for text in figure.axes[0].texts] == [
+        f"{many - 60:,} more {'group is' if many == 61 else 'groups are'} not shown"
+    ]
     check_page(figure)
 
 

@@ -40,7 +40,7 @@ def prepared(folder: Path, *, rows: int, budget: str) -> ht.Ledger:
 
 def publisher(folder: Path, output: str, *more: str) -> subprocess.Popen[str]:
     """Start `hushtable publish` in a process of its own."""
-    command = [sys.executable, "-m", "hushtable.cli", "publish", "rows.parquet", "--domain", "domain.toml"]
+    command = [sys.executable, "-m", "hushtable", "publish", "rows.parquet", "--domain", "domain.toml"]
     command += [
         "--epsilon",
         "0.1",

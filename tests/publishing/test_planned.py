@@ -281,10 +281,10 @@ def test_a_plan_judges_trees(tmp_path: Path, settings: dict[str, Any]) -> None:
 
 
 def test_a_wasted_tree_is_refused_before_a_row_is_read(tmp_path: Path) -> None:
-    plan = planned(profile=FEW, epsilon="1/1000")
+    plan = planned(profile=FEW, epsilon="1/3000")
 
     with pytest.raises(ht.WastedRelease, match="nothing was read"):
-        publish(tmp_path, Untouched(), plan=plan, epsilon="1/1000", structure=ht.Tree())
+        publish(tmp_path, Untouched(), plan=plan, epsilon="1/3000", structure=ht.Tree())
 
 
 @pytest.mark.parametrize(

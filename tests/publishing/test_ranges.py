@@ -86,6 +86,66 @@ def test_groups_with_ranges(tmp_path: Path) -> None:
     assert np.allclose(found["estimate"].to_numpy(), truth, atol=1)
 
 
+LARGE = ht.Domain(income=ht.integers(0, 99_999), town=ht.integers(0, 2))
+
+
+def test_a_condition_that_cuts_through_runs_has_bounds(tmp_path: Path) -> None:
+    """The truth lies between the runs inside and those around; with next to no noise, both ends are these."""
+    incomes = np.minimum((_random.pareto(1.0, 3000) * 3000).astype(np.int64), 99_999)
+    towns = incomes % 3
+    data = pa.table({"income": incomes, "town": towns})
+    ask = ["16(income):ranges", "256(income),town"]
+    release = publish(tmp_path, data, domain=LARGE, ask=ask, size=3000, epsilon=1000)
+
+    def runs(first: int, last: int, width: int, where: Any = True) -> tuple[int, int]:
+        start, stop = first // width, last // width
+        inside = (incomes // width >= -(-first // width)) & (incomes // width < (last + 1) // width) & where
+        return int(inside.sum()), int(
+            ((incomes // width >= start) & (incomes // width <= stop) & where).sum()
+        )
+
+    for first, last in ((3, 12), (5, 4000), (16, 31), (1600, 99_999), (17, 90_000)):
+        found = release.total(f"income BETWEEN {first} AND {last}")
+        truth = int(((incomes >= first) & (incomes <= last)).sum())
+        assert (found.low, found.high) == pytest.approx(runs(first, last, 16), abs=0.1)
+        assert found.low - 0.1 <= truth <= found.high + 0.1
+        assert found.low <= found.value <= found.high
+        assert found.standard_error >= (found.high - found.low) / 2 - 0.1
+        assert ("cuts through values" in found.note) is (found.high - found.low > 0.1)
+    by_town = release.by("town", where="income BETWEEN 300 AND 9000")
+    ends = [runs(300, 9000, 256, towns == town) for town in range(3)]
+    assert np.allclose(by_town["low"].to_numpy(), [low for low, _ in ends], atol=0.1)
+    assert np.allclose(by_town["high"].to_numpy(), [high for _, high in ends], atol=0.1)
+    by_run = release.by("256(income)", where="income BETWEEN 300 AND 9000").to_pandas()
+    assert by_run["estimate"].sum() == pytest.approx(
+        release.total("income BETWEEN 300 AND 9000").value, rel=0.2
+    )
+    assert (by_run["low"] <= by_run["estimate"]).all()
+
+
+def test_a_condition_that_cuts_through_runs_has_no_bounds_where_amounts_may_be_negative(
+    tmp_path: Path,
+) -> None:
+    data = pa.table({"income": [5, 70, 400], "town": [0, 1, 2], "gain": [-3, 2, 1]})
+    sums = {"sum_column": "gain", "clamp": (-5, 5)}
+    release = publish(tmp_path, data, domain=LARGE, ask=["16(income):ranges", "town"], size=3000, **sums)
+    assert release.total("income < 32").note.startswith("from all whole tables, fitted together: unbiased")
+    with pytest.raises(ht.BadQuery, match="no table of this release has 'income' together"):
+        release.total("income < 33")
+
+
+@pytest.mark.long
+def test_bounds_of_a_condition_that_cuts_through_runs_hold(tmp_path: Path) -> None:
+    incomes = np.arange(0, 99_999, 37)
+    data, held = pa.table({"income": incomes, "town": incomes % 3}), []
+    for _ in range(200):
+        release = publish(tmp_path, data, domain=LARGE, ask=["16(income):ranges", "town"], size=3000)
+        for first, last in ((31, 33), (15, 48), (1, 99_998), (1000, 5000)):
+            found = release.total(f"income BETWEEN {first} AND {last}")
+            held.append(found.low <= ((incomes >= first) & (incomes <= last)).sum() <= found.high)
+    assert np.mean(held) > 0.95 - 5 * sqrt(0.05 * 0.95 / 200)
+
+
 @pytest.mark.parametrize(
     ("of", "ask", "structure"),
     [
@@ -116,6 +176,8 @@ def test_a_space_too_large_for_whole_tables_is_a_tree(
     [
         (["town:ranges"], "have no order and no ranges"),
         (["age:ranges,day", "town"], "ranges are asked for in 183,000 cells"),
+        (["age:ranges,day", "town"], "Ask at a coarser level, raise the size"),
+        (["age:ranges,day:ranges", "town"], r"Ask for ranges of runs, as in '16\(age\):ranges,"),
         (["age:ranges", "age:ranges"], "named twice"),
     ],
 )

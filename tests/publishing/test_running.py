@@ -272,7 +272,7 @@ def test_who_stops_a_run_is_told_what_it_published(people: Path, monkeypatch: py
 
 def runner(folder: Path, *words: str, file: str = "releases.toml") -> subprocess.Popen[str]:
     """Start `hushtable run` in a process of its own."""
-    command = [sys.executable, "-m", "hushtable.cli", "run", file, *words]
+    command = [sys.executable, "-m", "hushtable", "run", file, *words]
     environment = os.environ | {"TMPDIR": str(folder / "tmp")}
     return subprocess.Popen(
         command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

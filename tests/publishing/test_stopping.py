@@ -386,7 +386,7 @@ def test_readers_are_told_of_low_memory_too(
 
 
 def test_other_commands_tell_of_low_memory(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from typer.testing import CliRunner
+    from click.testing import CliRunner
 
     monkeypatch.setattr(ht.Domain, "load", raising(MemoryError(CANARY)))
 
@@ -399,7 +399,7 @@ def test_other_commands_tell_of_low_memory(folder: Path, monkeypatch: pytest.Mon
 def test_an_error_after_the_charge_says_what_was_charged(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from typer.testing import CliRunner
+    from click.testing import CliRunner
 
     full = ht.BadOutput("it cannot be written", "Check its folder.", file="out.parquet")
     monkeypatch.setattr(flow, "write_release", raising(full))

@@ -20,6 +20,7 @@ from hushtable.structures.cells import Cells
 from hushtable.structures.structure import Structure
 from hushtable.summaries import draws
 from hushtable.summaries.flat import summarize_slices
+from tests.harness.cases import few
 from tests.harness.nodes import node_space, published_units
 from tests.release.examples import weights_by
 
@@ -77,7 +78,7 @@ def test_a_structure_may_be_a_name(name: str, structure: Structure, tmp_path: Pa
     assert (release.noisy_total is None) == (name == "haar")
 
 
-@pytest.mark.parametrize("structure", STRUCTURES, ids=repr)
+@pytest.mark.parametrize("structure", few(STRUCTURES, every=2), ids=repr)
 def test_nodes_hold_the_sums_of_their_cells(structure: Structure, tmp_path: Path) -> None:
     method = ht.Filter(cutoff=2, two_sided=structure != ht.Dyadic(consistent=True))
     release = publish(tmp_path, structure=structure, summary=method, epsilon=1000)
@@ -230,17 +231,29 @@ def test_rows_become_a_pruned_tree(structure: ht.Tree, tmp_path: Path) -> None:
 
     assert terms.structure == structure
     assert terms.sensitivity == nodes.per_cell == 1 + 4 * (nodes.tree.levels - 1)
-    assert terms.rate == Fraction(4, nodes.per_cell)
+    # Its rate is that of the level with the least share.
+    assert isinstance(terms.structure, ht.Tree)
+    shares = terms.structure.shares
+    assert shares is not None
+    assert (shares[0], sum(shares)) == (1, nodes.per_cell)
+    assert terms.rate == Fraction(min(shares[1:]), nodes.per_cell)
     assert terms.total is None
     assert terms.rule is None
     assert terms.method == ht.Filter(size=50, two_sided=False)
     assert len(release) == 50
     assert release.codes[0] == 0
-    assert release.counts[1:].min() == release.cutoff
+    assert least_weighed(release) == release.cutoff
     assert release.weights.min() >= 0
     assert release.weights.sum() == pytest.approx(release.total().value)
     assert release.total().value == pytest.approx(9000, rel=0.1)
     assert "a pruned tree of branching" in repr(release)
+
+
+def least_weighed(release: ht.Release) -> float:
+    """The smallest count but the root's, as one of the level with the most noise would be."""
+    tree = release.terms.nodes.tree  # type: ignore[attr-defined]
+    shares = np.array(tree.shares)[tree.level_of(release.codes[:, 0])]
+    return float((release.counts * shares)[1:].min() / min(tree.shares[1:]))
 
 
 @pytest.mark.parametrize("structure", TREES, ids=repr)
@@ -267,7 +280,9 @@ def test_units_multiply_the_shares(tmp_path: Path) -> None:
     release = publish(tmp_path, table, structure="tree", unit=ht.Unit("person", max_rows=2))
 
     assert release.terms.sensitivity == 2 * 17
-    assert release.terms.rate == Fraction(4, 34)
+    assert isinstance(release.terms.structure, ht.Tree)
+    assert release.terms.structure.shares is not None
+    assert release.terms.rate == Fraction(min(release.terms.structure.shares[1:]), 34)
 
 
 def test_a_cutoff_that_noise_alone_would_pass_costs_nothing(tmp_path: Path) -> None:
@@ -299,7 +314,7 @@ def test_a_thinned_tree_is_a_tree_with_weights_of_its_own(structure: ht.Tree, tm
         assert few.weights.sum() == pytest.approx(few.total().value)
         assert few.terms.sensitivity == release.terms.sensitivity
         # As if so few had been asked for at first: the smallest count but the root's, or a root's own.
-        assert few.cutoff == (few.counts[1:].min() if size > 1 else few.counts[0])
+        assert few.cutoff == (least_weighed(few) if size > 1 else few.counts[0])
     assert thin(release, size=60, output=tmp_path / "all.parquet").to_arrow().equals(release.to_arrow())
 
 
@@ -311,3 +326,21 @@ def test_a_tree_is_exported_with_the_weights_that_add_up(tmp_path: Path) -> None
     assert lines[0].replace('"', "") == "level,home,home_last,age,age_last,count,weight"
     assert len(lines) == 51
     assert sum(float(line.split(",")[-1]) for line in lines[1:]) == pytest.approx(release.total().value)
+
+
+def test_a_level_with_too_small_a_share_is_refused_before_the_charge(tmp_path: Path) -> None:
+    ledger = ht.Ledger.create(tmp_path / "a.ledger", epsilon=1, about="a", unit="row")
+
+    with pytest.raises(ht.BadNumber, match="noise outgrows 64-bit counts"):
+        ht.publish(
+            pa.table({"x": [1, 2, 3]}),
+            domain=ht.Domain(x=ht.integers(0, 65535)),
+            epsilon="1e-10",
+            structure=ht.Tree(shares=(1000, 1, 1, 1, 1)),
+            size=50,
+            ledger=ledger,
+            output=tmp_path / "a.parquet",
+            anyway=True,
+        )
+
+    assert ledger.left == 1

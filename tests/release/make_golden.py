@@ -13,7 +13,11 @@ from pathlib import Path
 
 import numpy as np
 
+from hushtable.domain.columns import as_text_column
+from hushtable.domain.declaring import any_text, integers
+from hushtable.domain.domain import Domain
 from hushtable.domain.measure import Measure, Unit
+from hushtable.domain.texts import KnownTexts
 from hushtable.methods.settings import Everything, Filter, FilterPriority, Priority
 from hushtable.release import footer
 from hushtable.release.record import Terms
@@ -65,6 +69,7 @@ def main() -> None:
     golden |= {f"v2-{name}": tree for name, tree in trees().items()}
     golden |= {"v3-cube": cube(), "v3-sketch": sketch()}
     golden |= {"v4-people": people(), "v4-tree": pruned_trees()["tree"]}
+    golden["v7-words"] = words()
     for name, (made, given) in golden.items():
         path = FOLDER / f"{name}.parquet"
         if not path.exists():
@@ -130,6 +135,29 @@ def cube() -> tuple[Terms, Rows]:
         codes.append(made.nodes.codes(number, whole))
     every = np.concatenate(codes)
     return made, rows(made, every, 21 + np.arange(len(every)))
+
+
+def words() -> tuple[Terms, Rows]:
+    """Return cells of words that nobody listed."""
+    texts = as_text_column(["", "Flu", "flu", "\N{LATIN SMALL LETTER U WITH DIAERESIS}ber"])
+    declared = Domain(word=any_text(longest=40, missing={"other": "none"}), day=integers(0, 6))
+    domain = declared.knowing({0: KnownTexts(lambda: texts)})
+    made = terms(
+        domain=domain,
+        measure=Measure(unit=Unit("person_id", max_cells=1)),
+        epsilon=Fraction(1),
+        delta=Fraction(1, 10**6),
+        total_budget=Fraction(0),
+        total=None,
+        law_name="truncated-geometric",
+        method=Filter(cutoff=15, two_sided=False),
+        rule="threshold-1",
+        cutoff=15.0,
+        threshold=None,
+    )
+    return made, rows(
+        made, np.array([[0, 3], [1, 0], [2, 0], [2, 6], [3, 1]]), np.array([15, 40, 700, 21, 16])
+    )
 
 
 def sketch() -> tuple[Terms, Rows]:

@@ -36,6 +36,7 @@ from hushtable.release.record import Terms
 from hushtable.release.terms import Part
 from hushtable.structures.cells import Cells
 from tests.harness.nodes import check_named
+from tests.harness.statistics import tries
 from tests.release.examples import (
     CUBES,
     PEOPLE_DOMAIN,
@@ -117,7 +118,7 @@ def test_every_bucket_says_its_row_and_its_number(tmp_path: Path) -> None:
 
 
 @given(release=random_cubes())
-@settings(max_examples=60)
+@settings(max_examples=tries(60))
 def test_any_cube_is_opened_again(release: tuple[Terms, Rows]) -> None:
     made, given_rows = release
     table = rows_of(made, *given_rows)
@@ -329,7 +330,7 @@ def test_a_sketch_adds_its_settings_and_keys_and_no_more() -> None:
 
 
 @given(made=random_cube_terms())
-@settings(max_examples=40)
+@settings(max_examples=tries(40))
 def test_a_part_is_a_release_of_cells_on_its_own_terms(made: Terms) -> None:
     cube: Any = made.nodes
     parts = [made.part(number) for number in range(len(cube.marginals))]
@@ -573,7 +574,7 @@ def test_nothing_but_a_sketch_has_keys() -> None:
 
 
 @given(data=st.data(), made=st.sampled_from([sketch_terms(SKETCH), *map(cube_terms, CUBES)]))
-@settings(max_examples=250)
+@settings(max_examples=tries(250))
 def test_any_change_is_refused_or_read(data: st.DataObject, made: Terms) -> None:
     said = document(made)
     place: Any = said

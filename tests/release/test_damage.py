@@ -42,8 +42,8 @@ def read_all(path: Path) -> None:
 
 def test_every_changed_byte_is_noticed(whole: bytes, tmp_path: Path) -> None:
     path = tmp_path / "x.parquet"
-    # Each third, which meets every bit of a byte; all of them in `make test-long`, and all at both ends.
-    inner = range(16, len(whole) - 64, 1 if LONG else 3)
+    # Each seventh, which meets every bit of a byte; all of them in `make test-long`, and all at both ends.
+    inner = range(16, len(whole) - 64, 1 if LONG else 7)
     for place in (*range(16), *inner, *range(len(whole) - 64, len(whole))):
         changed = bytearray(whole)
         changed[place] ^= 1 << place % 8

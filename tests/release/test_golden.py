@@ -48,6 +48,7 @@ def test_no_golden_file_went_away() -> None:
         "v3-sketch",
         "v4-people",
         "v4-tree",
+        "v7-words",
     ]
 
 
@@ -327,3 +328,20 @@ def test_format_4_tree() -> None:
         5.629389932355384,
     ]
     assert parts.total().value == pytest.approx(76.21868715166679)
+
+
+def test_format_7_words() -> None:
+    release = ht.open(GOLDEN / "v7-words.parquet")
+    declared = ht.Domain(word=ht.any_text(longest=40, missing={"other": "none"}), day=ht.integers(0, 6))
+
+    assert rows_of("v7-words") == [
+        ("", 3, 15, 15.0),
+        ("Flu", 0, 40, 40.0),
+        ("flu", 0, 700, 700.0),
+        ("flu", 6, 21, 21.0),
+        ("über", 1, 16, 16.0),
+    ]
+    assert release.domain == declared
+    assert release.codes.tolist() == [[0, 3], [1, 0], [2, 0], [2, 6], [3, 1]]
+    assert (release.terms.law_name, release.cost) == ("truncated-geometric", ht.Cost(epsilon=1, delta="1e-6"))
+    assert release.total(word="flu").value == 721

@@ -59,4 +59,4 @@ def pruned(draw: st.DrawFn) -> World:
 
 def level_laws(tree: BranchingTree, rate: float | Fraction) -> list[Geometric]:
     """Return the laws of the noise on all levels: at this rate, but that of the root."""
-    return [Geometric(Fraction(rate) * share / tree.shares[-1]) for share in tree.shares]
+    return [Geometric(Fraction(rate) * share / tree.least_share) for share in tree.shares]

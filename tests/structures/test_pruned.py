@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from fractions import Fraction
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,7 +17,9 @@ from hypothesis import strategies as st
 import hushtable as ht
 from hushtable.domain.attributes import Attribute, Integers
 from hushtable.domain.measure import Measure
+from hushtable.structures.addresses import LineAddresses, MortonAddresses
 from hushtable.structures.branching import BranchingTree
+from hushtable.structures.lines import Line
 from hushtable.structures.pruned import PrunedSpace
 from hushtable.structures.registry import as_structure
 from tests.harness.nodes import node_space, nodes_over, published_units
@@ -159,3 +164,75 @@ def test_trees_that_do_not_fit_are_refused() -> None:
 def test_a_tree_has_a_name() -> None:
     assert as_structure("tree") == ht.Tree() == ht.Tree(branching=16, order=None)
     assert repr(ht.Tree(order=["a"])) == "Tree(branching=16, order=('a',))"
+
+
+@given(trees(), st.floats(-1e6, 1e30))
+def test_shares_always_cost_the_same(made: Any, total: float) -> None:
+    _, tree = made
+    found = tree.shared_by(total).shares
+
+    assert len(found) == tree.levels
+    assert found[0] == tree.shares[0] == 1
+    assert sum(found) == sum(tree.shares)
+    assert min(found) >= 1
+
+
+@pytest.mark.parametrize("sides", [(2**12,), (256, 256), (2**7,) * 3, (2**40,), (3,) * 30])
+@pytest.mark.parametrize("branching", [2, 4, 16, 256])
+def test_shares_of_large_trees_cost_the_same(sides: tuple[int, ...], branching: int) -> None:
+    tree = BranchingTree(MortonAddresses(sides), branching=branching)
+    for total in (-5.0, 0.0, 1.0, 300.0, 1e4, 1e7, 1e300, float("inf")):
+        shares = tree.shared_by(total).shares
+
+        assert (shares[0], sum(shares)) == (1, sum(tree.shares))
+        assert min(shares) >= 1
+
+
+def test_few_people_get_upper_levels_and_many_in_boxes_get_lower_ones() -> None:
+    line = BranchingTree(LineAddresses(Line((4096,), places=(0,))), branching=16)
+    square = BranchingTree(MortonAddresses((256, 256)), branching=16)
+
+    assert line.shared_by(70.0).shares == (1, 9, 2, 1)
+    assert line.shared_by(1e6).shares == line.shares == (1, 4, 4, 4)
+    assert square.shared_by(70.0).shares == (1, 7, 7, 1, 1)
+    assert square.shared_by(1e6).shares == (1, 2, 3, 4, 7)
+    # The noisiest level has the cutoff, and others have one as much lower as their noise is.
+    assert [square.shared_by(1e6).cutoff_at(level, 70.0) for level in (1, 4)] == [70.0, 20.0]
+
+
+@pytest.mark.parametrize("shares", [(), (1, 0, 3), (1, 2.0), (1, True), (1, 2000)])
+def test_shares_are_whole_numbers(shares: Any) -> None:
+    with pytest.raises(ht.BadChoice, match=r"Give whole numbers from 1 to 1,000|for each level"):
+        ht.Tree(shares=shares).over_codes((4096,))
+
+
+def test_shares_are_one_for_each_level() -> None:
+    with pytest.raises(ht.BadChoice, match="is no choice for a tree of 4 levels"):
+        ht.Tree(shares=(1, 4, 4)).over_codes((4096,))
+
+
+def test_a_release_has_the_shares_that_it_was_drawn_with(tmp_path: Path) -> None:
+    rows = pa.table({"a": np.arange(60) % 40 * 6, "b": np.arange(60)})
+    made = ht.publish(
+        rows,
+        domain=domain_of(256, 256),
+        epsilon="0.5",
+        size=100,
+        structure=ht.Tree(order="morton"),
+        ledger=False,
+        output=tmp_path / "tree.parquet",
+    )
+    opened = ht.open(tmp_path / "tree.parquet")
+
+    assert isinstance(opened.terms.structure, ht.Tree)
+    assert opened.terms.structure.shares not in (None, (1, 4, 4, 4, 4))
+    assert isinstance(made.terms.structure, ht.Tree)
+    assert opened.terms.structure.shares == made.terms.structure.shares
+    law = opened.terms.law_at(opened.terms.structure.shares[1])
+    assert law.loss(change=Fraction(1)) == Fraction(1, 2) * opened.terms.structure.shares[1] / 17
+    # With another share, what is published would not be what answers.
+    assert opened.total() == made.total()
+    own = opened.terms.nodes.weights(
+        opened.codes, opened.counts, law_at=opened.terms.law_at, cutoff=opened.terms.cutoff, threshold=None
+    )
+    assert np.allclose(own, opened.weights)

@@ -86,9 +86,9 @@ INDEPENDENT: list[Method] = [
 @pytest.mark.parametrize(
     ("way", "method"),
     [
-        *chosen(product(["shortcut"], INDEPENDENT), [0, 2, 3, 6, 8]),
-        *chosen(product(["long way"], INDEPENDENT), [1, 4, 6]),
-        *chosen(product(["five slices"], INDEPENDENT), [0, 5]),
+        *chosen(product(["shortcut"], INDEPENDENT), [0, 2, 3, 8]),
+        *chosen(product(["long way"], INDEPENDENT), [4, 6]),
+        *chosen(product(["five slices"], INDEPENDENT), [5]),
     ],
     ids=repr,
 )
@@ -99,8 +99,8 @@ def test_every_cell_shows_its_law(way: str, method: Method) -> None:
 @pytest.mark.parametrize(
     ("way", "method"),
     [
-        *chosen(product(["shortcut"], INDEPENDENT), [1, 4, 6]),
-        *chosen(product(["long way"], INDEPENDENT), [2]),
+        *chosen(product(["shortcut"], INDEPENDENT), [1, 6]),
+        *chosen(product(["long way"], INDEPENDENT), []),
         *chosen(product(["five slices"], INDEPENDENT), [5]),
     ],
     ids=repr,
@@ -156,7 +156,7 @@ SIZED = [
 ]
 
 
-@pytest.mark.parametrize(("method", "options"), chosen(SIZED, [2, 4, 6, 8]), ids=repr)
+@pytest.mark.parametrize(("method", "options"), chosen(SIZED, [4, 6]), ids=repr)
 def test_the_threshold_of_a_priority_sample_has_its_law(
     method: ht.Priority | ht.FilterPriority, options: dict[str, object]
 ) -> None:
@@ -179,8 +179,8 @@ def test_the_threshold_of_a_priority_sample_has_its_law(
 @pytest.mark.parametrize(
     ("method", "options"),
     [
-        *chosen(SIZED, [4, 8]),
-        (ht.Priority(size=5), None),
+        *chosen(SIZED, [8]),
+        pytest.param(ht.Priority(size=5), None, marks=pytest.mark.long),
     ],
     ids=repr,
 )
@@ -252,7 +252,7 @@ def sampled_curve(cdf: Callable[[float], float], sample: list[float]) -> Callabl
 
 @pytest.mark.parametrize(
     ("two_sided", "options"),
-    few(product([True, False], [{}, {"slices": 5}, {"guess": 40}, {"guess": 1}]), every=3),
+    few(product([True, False], [{}, {"slices": 5}, {"guess": 40}, {"guess": 1}]), every=5),
     ids=repr,
 )
 def test_the_cut_of_the_largest_counts_has_its_law(two_sided: bool, options: dict[str, int]) -> None:
@@ -402,7 +402,7 @@ def test_ties_keep_their_bands_when_a_guess_stops_half_of_the_time() -> None:
 
 
 @pytest.mark.parametrize(
-    "method", chosen([ht.Priority(size=30), ht.Threshold(threshold=9), ht.Filter(size=30)], [1, 2]), ids=repr
+    "method", chosen([ht.Priority(size=30), ht.Threshold(threshold=9), ht.Filter(size=30)], [2]), ids=repr
 )
 def test_thinning_gives_the_law_of_the_smaller_summary(method: Method) -> None:
     rate, entropy = Fraction(1, 3), replay(807)

@@ -15,6 +15,7 @@ from hushtable.domain.keys import KeySpace
 from hushtable.structures.sketch import SketchSpace
 from hushtable.table import adding
 from hushtable.table.adding import sketched
+from tests.harness.statistics import tries
 from tests.structures.naive import Cell
 from tests.table.several import added, tables_over
 
@@ -81,7 +82,7 @@ def worlds(draw: st.DrawFn) -> tuple[tuple[int, ...], dict[Cell, int]]:
 
 
 @pytest.mark.usefixtures("_few_cells")
-@settings(max_examples=60)
+@settings(max_examples=tries(60))
 @given(worlds())
 def test_marginals_are_the_sums_of_their_cells(world: tuple[tuple[int, ...], dict[Cell, int]]) -> None:
     shape, counts = world
@@ -92,7 +93,7 @@ def test_marginals_are_the_sums_of_their_cells(world: tuple[tuple[int, ...], dic
     assert [listed(each) for each in found] == [slow_marginal(counts, places) for places in sets]
 
 
-@settings(max_examples=60)
+@settings(max_examples=tries(60))
 @given(worlds(), st.integers(1, 9), st.integers(1, 3))
 def test_buckets_are_the_sums_of_their_cells_with_signs(
     world: tuple[tuple[int, ...], dict[Cell, int]], width: int, depth: int
@@ -164,7 +165,7 @@ def moved(before: Mapping[Cell, int], after: Mapping[Cell, int]) -> int:
 
 
 @pytest.mark.usefixtures("_few_cells")
-@settings(max_examples=60)
+@settings(max_examples=tries(60))
 @given(worlds(), st.data())
 def test_one_person_never_changes_more_than_the_sensitivity(
     world: tuple[tuple[int, ...], dict[Cell, int]], data: st.DataObject

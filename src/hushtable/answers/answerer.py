@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
@@ -27,20 +28,30 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class GroupsAnswered:
-    """Estimates of groups of cells, with the codes of the attributes that were asked for."""
+    """Estimates of groups of cells, with the codes of the attributes that were asked for.
+
+    Of groups that nothing measured, numbers are not known (NaN); what a model says of them stands `beside`.
+    """
 
     codes: NDArray[np.int64]  # of shape (groups, attributes asked for)
     answers: Answers
     note: str
     number: int  # of groups there are, listed or not
     assumes: Assumption | None = None
-    nonnegative: NDArray[np.float64] | None = None  # estimates that are 0 or more and add up, if asked for
+    beside: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)  # further columns, by their names
     source: str = ""  # which tables the numbers come from, where there are several
 
     def taken(self, places: NDArray[np.intp]) -> GroupsAnswered:
         """Return some of the groups."""
-        above = None if self.nonnegative is None else self.nonnegative[places]
-        return replace(self, codes=self.codes[places], answers=self.answers.taken(places), nonnegative=above)
+        beside = {name: values[places] for name, values in self.beside.items()}
+        return replace(self, codes=self.codes[places], answers=self.answers.taken(places), beside=beside)
+
+    def largest(self, number: int) -> GroupsAnswered:
+        """Return the groups with the largest estimates; where there are none, by what stands beside."""
+        value = self.answers.value
+        if self.beside and np.isnan(value).all():
+            value = next(iter(self.beside.values()))
+        return self.taken(np.argsort(-value, kind="stable")[:number])
 
 
 class Answerer(Protocol):

@@ -128,6 +128,8 @@ def _whole(terms: Terms, counts: NDArray[np.int64], label: str) -> TableNoise:
 
 def _sparse(terms: Terms, rows: int, label: str) -> TableNoise:
     """Return how many of so many rows noise alone would give; they need not be read for it."""
+    if not terms.law.noises_empty:
+        return TableNoise(label, rows, 0.0, False, False)
     cells = terms.domain.cells_total
     cutoff, threshold = max(terms.cutoff or 1.0, 1.0), terms.threshold or 0.0
     expected = float(min(cells, _LARGEST)) * _chance(terms, cutoff, threshold)

@@ -18,7 +18,8 @@ class Question:
     says whether answers are corrected by the noisy total, None where the release decides; `assume` names what
     intervals may rest on, None for intervals that hold for any groups. All groups are listed;
     where that is too many and `top` asks for the largest only, those that may be among them.
-    `nonnegative` asks for numbers without negative ones too, beside the estimates.
+    `nonnegative` asks for numbers without negative ones too, beside the estimates; `model` for those of a
+    model, also where nothing was measured and there is no estimate.
     """
 
     selection: Selection
@@ -30,6 +31,7 @@ class Question:
     together: bool = False
     top: int | None = None
     nonnegative: bool = False
+    model: bool = False
 
     def chance_of_one(self, groups: int) -> float:
         """Return the chance with which each interval of so many may fail."""

@@ -140,6 +140,7 @@ class Release(ReleaseFile):
         top: int | None = None,
         combine: Combine | None = None,
         nonnegative: bool = False,
+        model: bool = False,
     ) -> pa.Table:
         """Estimate the sum for each value of one or several attributes, as a pyarrow Table.
 
@@ -151,7 +152,9 @@ class Release(ReleaseFile):
         table's metadata hold the note, the confidence and the number of groups there are.
         An attribute may be given at one of its levels: `by(["month(day)", "diagnosis"])`. Of several tables,
         `nonnegative=True` adds a column of estimates that are 0 or more and still add up; these are no longer
-        right on average, and the interval is about the estimate.
+        right on average, and the interval is about the estimate. `model=True` adds a column `model`: the most
+        even numbers that agree with the whole tables, without any promise of how close they are. It answers
+        for attributes that no table has together, too; estimates and intervals are then null.
         """
         chance = _chance(confidence)
         items = self._items(names)
@@ -167,14 +170,18 @@ class Release(ReleaseFile):
             together=simultaneous,
             top=top,
             nonnegative=nonnegative,
+            model=model,
         )
         answerer = self._combining(combine)
         if nonnegative and not self.terms.parts:
             fact = "this release is of one table, and nothing says how to raise what is below 0 in it"
             raise BadQuery(fact, "Leave `nonnegative` out, or publish several tables.")
+        if model and not self.terms.parts:
+            fact = "this release is of one table, so there is nothing for a model to put together"
+            raise BadQuery(fact, "Leave `model` out, or publish several tables.")
         found = answerer.groups(question)
         if top is not None:
-            found = found.taken(np.argsort(-found.answers.value, kind="stable")[:top])
+            found = found.largest(top)
         return self._table_of(found, items, confidence)
 
     @within_memory
@@ -254,6 +261,59 @@ class Release(ReleaseFile):
         _chance(confidence)
         made = page_of(self, file=self.path, title=title, groups=most, confidence=confidence)
         write_page(made, path, overwrite=overwrite)
+
+    @within_memory
+    def report(
+        self,
+        path: str | PathLike[str],
+        /,
+        *,
+        ledger: Any = None,
+        title: str | None = None,
+        confidence: float = 0.95,
+        overwrite: bool = False,
+    ) -> None:
+        """Write a report for those who sign this release off: as .html, .md, or .pdf where Chromium is.
+
+        It says who is protected and how, the cost, what was published and why, how accurate each table is
+        beside what was planned, and which checks were run, and has a place for names. With `ledger`, an
+        `ht.Ledger` or its path, it is the owner's version: it has the entry that paid for this very file, and
+        all others.
+        """
+        # It may read a ledger, which whoever asks a release never does: looked up when it is first asked for.
+        _chance(confidence)
+        reporting: Any = import_module("hushtable.publishing.reporting")
+        reporting.report(self, path, ledger=ledger, title=title, confidence=confidence, overwrite=overwrite)
+
+    @within_memory
+    def card(
+        self,
+        path: str | PathLike[str] | None = None,
+        /,
+        *,
+        curator: str | None = None,
+        use: str | None = None,
+        region: str | None = None,
+        date: str | None = None,
+        author: str | None = None,
+        license: str | None = None,
+        url: str | None = None,
+        overwrite: bool = False,
+    ) -> dict[str, dict[str, Any]]:
+        """Return what other programs catalogue this release by, and write it to `path` if one is given.
+
+        `"registry"` is a record of the registry of differential privacy deployments, written as .yaml;
+        `"croissant"` describes the data set for catalogues, written as .json. The options are what a release
+        does not know of itself; what nobody says is left out.
+        """
+        from hushtable.pages.card import Provenance, card_of, write_card
+
+        known = Provenance(
+            curator=curator, use=use, region=region, date=date, author=author, license=license, url=url
+        )
+        if path is not None:
+            write_card(self, known, path, file=self.path, overwrite=overwrite)
+        return card_of(self, known, file=self.path)
 
     @within_memory
     def thin(self, *, size: int, output: str | PathLike[str], overwrite: bool = False) -> Release:
@@ -337,13 +397,12 @@ class Release(ReleaseFile):
         answers = found.answers
         each = (answers.value, answers.standard_error, answers.low, answers.high)
         numbers = dict(zip(column_names(found.assumes), each, strict=True))
-        if found.nonnegative is not None:
-            numbers["nonnegative"] = found.nonnegative
-        for name, values in numbers.items():
+        for name, values in {**numbers, **found.beside}.items():
             while name in names:
                 name += "_"
             names.append(name)
-            columns.append(as_column(values))
+            unknown = bool(len(values)) and bool(np.isnan(values).all())
+            columns.append(pa.nulls(len(values), pa.float64()) if unknown else as_column(values))
         facts = {"note": found.note, "confidence": repr(confidence), "groups": str(found.number)}
         if found.source:
             facts["source"] = found.source

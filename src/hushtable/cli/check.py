@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Literal
 
-import typer
+import click
 
 from hushtable.cli.codes import REFUSED
+from hushtable.cli.commanding import Option
 from hushtable.cli.options import (
     Clamp,
     CountColumn,
@@ -53,9 +54,9 @@ def check(
     memory: Memory = None,
     stray: Annotated[
         int,
-        typer.Option(min=0, metavar="N", help="Show the N commonest stray values too: values of rows."),
+        Option(min=0, metavar="N", help="Show the N commonest stray values too: values of rows."),
     ] = 0,
-    format: Annotated[Literal["table", "json"], typer.Option(help="For people, or for scripts.")] = "table",
+    format: Annotated[Literal["table", "json"], Option(help="For people, or for scripts.")] = "table",
     json: Json = False,
 ) -> None:
     """Check how rows fit a domain. PRIVATE output, for the data owner only.
@@ -102,7 +103,7 @@ def check(
     else:
         _print_tables(report)
     if not report.fits or report.counts_nothing:
-        raise typer.Exit(REFUSED)
+        raise click.exceptions.Exit(REFUSED)
 
 
 def _print_tables(report: Report) -> None:

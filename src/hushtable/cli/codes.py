@@ -6,7 +6,7 @@ Promise: a number keeps its meaning; new ones may be added.
 exit  when
 ====  ==================================================================================
 0     done; for `check`: publishing would run
-1     the machine lacks something: memory, a package, Java
+1     the machine lacks something: memory, a package, Java, Chromium
 2     wrong usage: options or settings that do not fit, a query that cannot be answered
 3     refused by a file: data, domain, release, ledger or output; for `check`: it would not run
 4     the budget of the ledger does not suffice
@@ -29,6 +29,7 @@ _CODES: tuple[tuple[type[Exception], int], ...] = (
     (errors.LowMemory, LACKING),
     (errors.MissingPackage, LACKING),
     (errors.MissingJava, LACKING),
+    (errors.MissingBrowser, LACKING),
     (errors.BudgetExceeded, BUDGET),
     (errors.WastedRelease, WASTED),
     (errors.OutputExists, EXISTS),

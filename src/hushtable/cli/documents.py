@@ -26,7 +26,7 @@ def release_document(release: Release, *, rows: int = 0) -> dict[str, Any]:
         "title": release.domain.title,
         "guarantee": release.guarantee,
         "rows": len(release),
-        "rows_possible": str(terms.units_total),
+        "rows_possible": None if terms.domain.unlisted else str(terms.units_total),
         **terms.cost.written,
         f"{'epsilon' if terms.rho is None else 'rho'}_of_total": as_text(terms.total_budget),
         "structure": terms.structure.name,
@@ -47,7 +47,7 @@ def domain_document(domain: Domain) -> dict[str, Any]:
     return {
         **domain.to_dict(),
         "levels": domain.levels,
-        "cells": str(domain.cells_total),
+        "cells": None if domain.unlisted else str(domain.cells_total),
         "digest": domain.digest,
     }
 

@@ -5,36 +5,38 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
+import click
 
+from hushtable.cli.commanding import Argument, CommandGroup, Option
 from hushtable.cli.options import Json
 
-domain = typer.Typer(
-    no_args_is_help=True,
-    rich_markup_mode=None,
+domain = CommandGroup(
+    {
+        "Commands": {
+            "draft": "hushtable.cli.domain:draft",
+            "show": "hushtable.cli.domain:show",
+        }
+    },
     help="Draft a domain file, or show one: what a cell of the table is.",
 )
 
 
-@domain.command(no_args_is_help=True)
 def draft(
     data: Annotated[
-        list[str], typer.Argument(metavar="DATA", help="Files, folders or patterns; or one database file.")
+        list[str], Argument(metavar="DATA", help="Files, folders or patterns; or one database file.")
     ],
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Write to this file, not to standard output."),
+        Option("--output", "-o", metavar="FILE", help="Write to this file, not to standard output."),
     ] = None,
-    query: Annotated[str | None, typer.Option(metavar="SQL", help="Look at what this query selects.")] = None,
+    query: Annotated[str | None, Option(metavar="SQL", help="Look at what this query selects.")] = None,
     columns: Annotated[
         list[str] | None,
-        typer.Option("--columns", metavar="NAME,...", help="Look at these columns alone, in this order."),
+        Option("--columns", metavar="NAME,...", help="Look at these columns alone, in this order."),
     ] = None,
-    rows: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Look at the first N rows only.")
-    ] = None,
+    rows: Annotated[int | None, Option(min=1, metavar="N", help="Look at the first N rows only.")] = None,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace an unreviewed draft that is there.")
+        bool, Option("--overwrite", help="Replace an unreviewed draft that is there.")
     ] = False,
     json: Json = False,
 ) -> None:
@@ -65,17 +67,16 @@ def draft(
     if json:
         print_json({"file": None if output is None else str(output), "reviewed": False, "text": text})
     elif output is None:
-        typer.echo(text, nl=False)
-    typer.echo(
+        click.echo(text, nl=False)
+    click.echo(
         f"{output or 'This draft'} is PRIVATE until reviewed. Replace what is marked by public facts,",
         err=True,
     )
-    typer.echo("then delete the line `reviewed = false`.", err=True)
+    click.echo("then delete the line `reviewed = false`.", err=True)
 
 
-@domain.command(no_args_is_help=True)
 def show(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A domain file (TOML).")],
+    file: Annotated[Path, Argument(metavar="FILE", help="A domain file (TOML).")],
     json: Json = False,
 ) -> None:
     """Show the attributes of a domain file, their levels, and how many cells they make.
@@ -100,7 +101,7 @@ def show(
         rows.add_row(
             attribute.name + column,
             kind_in_words(attribute.values),
-            f"{attribute.size:,}",
+            "not limited" if attribute.unlisted else f"{attribute.size:,}",
             rule_in_words(attribute.missing),
             rule_in_words(attribute.outside),
         )
@@ -111,7 +112,7 @@ def show(
     out.print()
     out.print(rows)
     out.print()
-    out.print(f"cells     {cells_in_words(declared.cells_total)}")
+    out.print(f"cells     {cells_in_words(declared.cells_said)}")
     if declared.reviewed:
         out.print("reviewed  yes")
     else:

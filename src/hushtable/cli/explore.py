@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
+import click
 
+from hushtable.cli.commanding import Option
 from hushtable.cli.release import ReleaseFile
 
 
 def explore(
     file: ReleaseFile,
     port: Annotated[
-        int, typer.Option(min=0, max=65535, metavar="N", help="Listen there; 0: wherever there is room.")
+        int, Option(min=0, max=65535, metavar="N", help="Listen there; 0: wherever there is room.")
     ] = 0,
 ) -> None:
     """Look at a release in your browser, and ask it anything.
@@ -37,9 +38,9 @@ def explore(
         hint = "Another program has it. Leave --port out, or give another."
         raise BadNumber(name="port", value=port, allowed="is not free", hint=hint) from None
     try:
-        typer.echo(f"Open {server.address}\nCtrl-C ends it.")
+        click.echo(f"Open {server.address}\nCtrl-C ends it.")
         server.serve_forever()
     except KeyboardInterrupt:
-        typer.echo("ended.")
+        click.echo("ended.")
     finally:
         server.server_close()

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from typing import Annotated, Any, TypeAlias
 
-import typer
-from typer.core import TyperCommand
+import click
+
+from hushtable.cli.commanding import Option
 
 GROUPS: dict[str, tuple[str, ...]] = {
-    "Data": ("data", "domain", "level", "where", "query", "memory", "engine", "master"),
+    "Data": ("domain", "level", "where", "query", "memory", "engine", "master"),
     "Who is protected": (
         *("unit", "max_rows", "max_cells", "max_per_cell", "count_column", "sum_column", "clamp"),
         "rows_are_units",
@@ -28,19 +29,23 @@ GROUPS: dict[str, tuple[str, ...]] = {
 GROUPED = frozenset(name for names in GROUPS.values() for name in names)
 COMMON = frozenset(
     (
-        *("data", "domain", "where", "unit", "max_rows", "max_cells", "epsilon", "ledger", "no_ledger"),
+        *("domain", "where", "unit", "max_rows", "max_cells", "epsilon", "ledger", "no_ledger"),
         *("ask", "size", "output"),
     )
 )
 _ALL = "hushtable.help_all"
 
 
-class GroupedCommand(TyperCommand):
+class GroupedCommand(click.Command):
     """A command whose help is in groups."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the groups; but for `--help-all`, the common options alone."""
-        records = {param.name: param.get_help_record(ctx) for param in self.get_params(ctx)}
+        options = {each.name: each for each in self.get_params(ctx) if isinstance(each, click.Option)}
+        help_option = self.get_help_option(ctx)
+        if help_option is not None:  # click calls it by a name of its own
+            options["help"] = options.pop(help_option.name)
+        records = {name: each.get_help_record(ctx) for name, each in options.items()}
         others = tuple(name for name in records if name not in GROUPED)
         for group, names in (*GROUPS.items(), ("Other", others)):
             wanted = [name for name in names if ctx.meta.get(_ALL) or name in COMMON or group == "Help"]
@@ -50,15 +55,15 @@ class GroupedCommand(TyperCommand):
                     formatter.write_dl(lines)
 
 
-def _show_all(ctx: typer.Context, wanted: bool) -> None:
+def _show_all(ctx: click.Context, _param: click.Parameter, wanted: bool) -> None:
     """Print the help with all options, and leave."""
     if wanted:
         ctx.meta[_ALL] = True
-        typer.echo(ctx.get_help())
-        raise typer.Exit
+        click.echo(ctx.get_help())
+        raise click.exceptions.Exit
 
 
 HelpAll: TypeAlias = Annotated[
     bool,
-    typer.Option("--help-all", is_eager=True, callback=_show_all, help="Show all options, and leave."),
+    Option("--help-all", is_eager=True, callback=_show_all, help="Show all options, and leave."),
 ]

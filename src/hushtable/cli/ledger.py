@@ -5,16 +5,23 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+import click
 
+from hushtable.cli.commanding import Argument, CommandGroup, Option
 from hushtable.cli.options import Json
 
 if TYPE_CHECKING:
     from hushtable.ledger.ledger import Ledger
 
-ledger = typer.Typer(
-    no_args_is_help=True,
-    rich_markup_mode=None,
+ledger = CommandGroup(
+    {
+        "Commands": {
+            "create": "hushtable.cli.ledger:create",
+            "declare": "hushtable.cli.ledger:declare",
+            "upgrade": "hushtable.cli.ledger:upgrade",
+            "show": "hushtable.cli.ledger:show",
+        }
+    },
     help="Keep account of the privacy spent on a group of people.",
 )
 
@@ -26,7 +33,7 @@ _CURRENCIES = {
 
 Bounds = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--bound",
         metavar="NAME=K",
         help="How many of another unit one unit has at most in the data, as you declare; once for each.",
@@ -34,29 +41,28 @@ Bounds = Annotated[
 ]
 
 
-@ledger.command(no_args_is_help=True)
 def create(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The ledger to make.")],
-    about: Annotated[str, typer.Option(metavar="TEXT", help="Who they are.")],
+    file: Annotated[Path, Argument(metavar="FILE", help="The ledger to make.")],
+    about: Annotated[str, Option(metavar="TEXT", help="Who they are.")],
     epsilon: Annotated[
-        str | None, typer.Option(metavar="E", help="All that may ever be spent on each of these people.")
+        str | None, Option(metavar="E", help="All that may ever be spent on each of these people.")
     ] = None,
     delta: Annotated[
-        str | None, typer.Option(metavar="D", help="With --epsilon: also pay for releases that have a delta.")
+        str | None, Option(metavar="D", help="With --epsilon: also pay for releases that have a delta.")
     ] = None,
     rho: Annotated[
-        str | None, typer.Option(metavar="R", help="The budget in rho (zCDP), in the place of --epsilon.")
+        str | None, Option(metavar="R", help="The budget in rho (zCDP), in the place of --epsilon.")
     ] = None,
     unit: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="NAME", help="Who one of them is: row, or a unit column. Else the first release says it."
         ),
     ] = None,
     bound: Bounds = None,
     json: Json = False,
 ) -> None:
-    """Make a ledger: a budget of privacy for each of one group of people.
+    """Make a ledger: a privacy budget for one group.
 
     The budget has one currency, for ever. --epsilon pays for pure releases. --rho
     pays for releases under zCDP (Gaussian noise), and for pure ones, converted.
@@ -80,7 +86,7 @@ def create(
     from hushtable.ledger.ledger import Ledger
 
     if (epsilon is None) == (rho is None) or (delta is not None and epsilon is None):
-        raise typer.BadParameter("give --epsilon, or --epsilon and --delta, or --rho.", param_hint="budget")
+        raise click.BadParameter("give --epsilon, or --epsilon and --delta, or --rho.", param_hint="budget")
     made = Ledger.create(
         file,
         epsilon=epsilon,
@@ -95,19 +101,18 @@ def create(
         return
     budget = f"{file}: a budget of {made.budget} for"
     if unit is None:
-        typer.echo(f"{budget} {printable(made.about)}. The first release says who one of them is.")
+        click.echo(f"{budget} {printable(made.about)}. The first release says who one of them is.")
     else:
-        typer.echo(f"{budget} each {unit} of {printable(made.about)}.")
+        click.echo(f"{budget} each {unit} of {printable(made.about)}.")
     _say_bounds(made)
 
 
-@ledger.command(no_args_is_help=True)
 def declare(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The ledger.")],
+    file: Annotated[Path, Argument(metavar="FILE", help="The ledger.")],
     bound: Bounds = None,
     json: Json = False,
 ) -> None:
-    """Declare how many of another unit one unit of a ledger has at most, for ever.
+    """Declare how many of another unit one has at most.
 
     Releases that protect the other unit then cost K times their epsilon, or K squared
     times their rho. The bound must be true of your data: nobody checks it. If
@@ -129,15 +134,14 @@ def declare(
         _say_bounds(account)
 
 
-@ledger.command(no_args_is_help=True)
 def upgrade(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The ledger, of version 1.")],
+    file: Annotated[Path, Argument(metavar="FILE", help="The ledger, of version 1.")],
     unit: Annotated[
-        str, typer.Option(metavar="NAME", help="Who all of its releases so far protect: row, or a column.")
+        str, Option(metavar="NAME", help="Who all of its releases so far protect: row, or a column.")
     ],
     json: Json = False,
 ) -> None:
-    """Say once whom a ledger of version 1 protects, and make it one of version 2.
+    """Say whom a ledger of version 1 protects.
 
     Budget, entries and what was spent stay exactly as they are. It is done whole or
     not at all. Make a copy first if older versions of hushtable must still read it.
@@ -153,15 +157,14 @@ def upgrade(
     if json:
         print_ledger(account)
         return
-    typer.echo(
+    click.echo(
         f"{file}: version 2, protects each {account.unit}. epsilon {share_in_words(account.spent)} is spent, "
         "as before."
     )
 
 
-@ledger.command(no_args_is_help=True)
 def show(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The ledger.")],
+    file: Annotated[Path, Argument(metavar="FILE", help="The ledger.")],
     json: Json = False,
 ) -> None:
     """Show what was spent, and what is left.
@@ -229,7 +232,7 @@ def _bound(text: str) -> tuple[str, int]:
     """Return the unit and the number that NAME=K says."""
     name, _, number = text.rpartition("=")
     if not name or not number.strip().isdecimal():
-        raise typer.BadParameter(f"{text!r} is no bound. Write it as row=12.", param_hint="--bound")
+        raise click.BadParameter(f"{text!r} is no bound. Write it as row=12.", param_hint="--bound")
     return name, int(number)
 
 
@@ -248,6 +251,6 @@ def _say_bounds(account: Ledger) -> None:
     """Say which bounds were declared, and that they must hold."""
     lines = _bounds_in_words(account)
     for line in lines:
-        typer.echo(line)
+        click.echo(line)
     if lines:
-        typer.echo("That must be true of your data: nobody checks it.")
+        click.echo("That must be true of your data: nobody checks it.")

@@ -12,25 +12,14 @@ import signal
 import sys
 from pathlib import Path
 from types import FrameType
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any, Literal, NoReturn
 
-import typer
-from typer.core import TyperGroup
+import click
 
-from hushtable.cli.check import check
 from hushtable.cli.codes import BUG, LACKING, code_of
-from hushtable.cli.domain import domain
-from hushtable.cli.explore import explore
+from hushtable.cli.commanding import CommandGroup, Option
 from hushtable.cli.grouping import GroupedCommand
-from hushtable.cli.ledger import ledger
 from hushtable.cli.logs import LOG, log_to
-from hushtable.cli.page import page
-from hushtable.cli.plan import plan
-from hushtable.cli.plot import plot
-from hushtable.cli.publish import publish
-from hushtable.cli.query import query, sql
-from hushtable.cli.release import export, show, thin
-from hushtable.cli.run import run
 from hushtable.cli.saying import in_options
 from hushtable.errors import HushtableError, LowMemory
 
@@ -43,7 +32,7 @@ _STOPPED = 128  # and the number of the signal: what shells make of it
 _heard: list[int] = []  # signals other than Ctrl-C
 
 
-class Commands(TyperGroup):
+class Commands(CommandGroup):
     """The commands, with errors turned into messages."""
 
     def invoke(self, ctx: Any) -> Any:
@@ -51,10 +40,10 @@ class Commands(TyperGroup):
         try:
             return super().invoke(ctx)
         except HushtableError as error:
-            typer.echo(f"error: {in_options(str(error), ctx)}", err=True)
+            click.echo(f"error: {in_options(str(error), ctx)}", err=True)
             LOG.error("%s", type(error).__name__)
             if ctx.obj is not None and ctx.obj.begun and not isinstance(error, LowMemory):
-                typer.echo(ctx.obj.state, err=True)
+                click.echo(ctx.obj.state, err=True)
             code = code_of(error)
         except KeyboardInterrupt:
             early = " Nothing was charged. No output was written." * (
@@ -62,22 +51,22 @@ class Commands(TyperGroup):
             )
             state = early if ctx.obj is None else f" {ctx.obj.state}"
             after_its_echo = "\n" if sys.stderr.isatty() else ""  # of ^C
-            typer.echo(f"{after_its_echo}stopped.{state}", err=True)
+            click.echo(f"{after_its_echo}stopped.{state}", err=True)
             code = _STOPPED + max(_heard, default=signal.SIGINT)
         except MemoryError:
-            typer.echo(f"error: {LowMemory()}", err=True)
+            click.echo(f"error: {LowMemory()}", err=True)
             code = LACKING
-        except typer.Abort:
+        except click.Abort:
             raise
         except Exception as error:
             broken_pipe = isinstance(error, OSError) and error.errno == errno.EPIPE
-            if broken_pipe or hasattr(error, "exit_code"):  # typer's own: wrong usage, or an exit
+            if broken_pipe or hasattr(error, "exit_code"):  # click's own: wrong usage, or an exit
                 raise
             _report_bug(error)
             code = BUG
         LOG.info("exit %s", code)
         # Raised here and not above, so that nothing leads to the error itself.
-        raise typer.Exit(code)
+        raise click.exceptions.Exit(code)
 
 
 def _report_bug(error: Exception) -> None:
@@ -86,50 +75,45 @@ def _report_bug(error: Exception) -> None:
         import traceback
 
         traceback.print_exception(error, file=sys.stderr)
-    typer.echo(_BUG.format(kind=type(error).__name__), err=True)
+    click.echo(_BUG.format(kind=type(error).__name__), err=True)
 
 
-def _show_version(wanted: bool) -> None:
+def _show_version(_ctx: click.Context, _param: click.Parameter, wanted: bool) -> None:
     """Print the version and leave."""
     if wanted:
         from hushtable import __version__
 
-        typer.echo(f"hushtable {__version__}")
-        raise typer.Exit
+        click.echo(f"hushtable {__version__}")
+        raise click.exceptions.Exit
 
 
-app = typer.Typer(
-    cls=Commands,
-    no_args_is_help=True,
-    rich_markup_mode=None,  # plain help starts without loading rich
-    pretty_exceptions_enable=False,  # they would show local variables, among them rows
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-app.command(no_args_is_help=True)(check)
-app.command(no_args_is_help=True)(plan)
-app.command(no_args_is_help=True, cls=GroupedCommand)(publish)
-app.command(no_args_is_help=True)(run)
-app.command(no_args_is_help=True)(show)
-app.command(no_args_is_help=True)(thin)
-app.command(no_args_is_help=True)(export)
-app.command(no_args_is_help=True)(query)
-app.command(no_args_is_help=True)(sql)
-app.command(no_args_is_help=True)(plot)
-app.command(no_args_is_help=True)(page)
-app.command(no_args_is_help=True)(explore)
-app.add_typer(domain, name="domain")
-app.add_typer(ledger, name="ledger")
+def _show_completion(ctx: click.Context, _param: click.Parameter, shell: str | None) -> None:
+    """Print what a shell needs to complete our commands, and leave."""
+    if shell is not None:
+        from click.shell_completion import get_completion_class
+
+        kind = get_completion_class(shell)
+        assert kind is not None
+        click.echo(kind(ctx.command, {}, "hushtable", "_HUSHTABLE_COMPLETE").source())
+        raise click.exceptions.Exit
 
 
-@app.callback()
 def hushtable(
-    ctx: typer.Context,
+    ctx: click.Context,
     version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
+        bool, Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
     ] = False,
     log_file: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Add a line for each step to this file: nothing of rows."),
+        Path | None, Option(metavar="FILE", help="Add a line for each step to this file: nothing of rows.")
+    ] = None,
+    show_completion: Annotated[
+        Literal["bash", "zsh", "fish"] | None,
+        Option(
+            metavar="SHELL",
+            callback=_show_completion,
+            is_eager=True,
+            help="Print what bash, zsh or fish needs to complete names after TAB.",
+        ),
     ] = None,
 ) -> None:
     """Publish huge sparse tables about people under differential privacy.
@@ -154,6 +138,33 @@ def hushtable(
     if log_file is not None:
         log_to(log_file)
     LOG.info("hushtable %s", ctx.invoked_subcommand)
+
+
+_PLACES = {
+    "Publish": {
+        "domain": "hushtable.cli.domain:domain",
+        "check": "hushtable.cli.check:check",
+        "plan": "hushtable.cli.plan:plan",
+        "ledger": "hushtable.cli.ledger:ledger",
+        "publish": "hushtable.cli.publish:publish",
+        "run": "hushtable.cli.run:run",
+    },
+    "Ask a release": {
+        "show": "hushtable.cli.release:show",
+        "query": "hushtable.cli.query:query",
+        "sql": "hushtable.cli.query:sql",
+        "plot": "hushtable.cli.plot:plot",
+        "explore": "hushtable.cli.explore:explore",
+    },
+    "Pass it on": {
+        "page": "hushtable.cli.page:page",
+        "report": "hushtable.cli.report:report",
+        "card": "hushtable.cli.card:card",
+        "export": "hushtable.cli.release:export",
+        "thin": "hushtable.cli.release:thin",
+    },
+}
+app = Commands(_PLACES, kinds={"publish": GroupedCommand}, function=hushtable)
 
 
 def _stop(number: int, _: FrameType | None) -> NoReturn:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
-import typer
+import click
 
+from hushtable.cli.commanding import Argument, Option
 from hushtable.cli.completing import attribute_names, level_choices
 
 if TYPE_CHECKING:
@@ -14,94 +15,86 @@ if TYPE_CHECKING:
     from hushtable.domain.measure import Measure
 
 Data: TypeAlias = Annotated[
-    list[str], typer.Argument(metavar="DATA", help="Files, folders or patterns; or one database file.")
+    list[str], Argument(metavar="DATA", help="Files, folders or patterns; or one database file.")
 ]
-DomainFile: TypeAlias = Annotated[Path, typer.Option(metavar="FILE", help="The domain file.")]
-Where: TypeAlias = Annotated[
-    str | None, typer.Option(metavar="SQL", help="Keep rows that meet this condition.")
-]
-Query: TypeAlias = Annotated[str | None, typer.Option(metavar="SQL", help="Read what this query selects.")]
+DomainFile: TypeAlias = Annotated[Path, Option(metavar="FILE", help="The domain file.")]
+Where: TypeAlias = Annotated[str | None, Option(metavar="SQL", help="Keep rows that meet this condition.")]
+Query: TypeAlias = Annotated[str | None, Option(metavar="SQL", help="Read what this query selects.")]
 CountColumn: TypeAlias = Annotated[
-    str | None, typer.Option(metavar="COLUMN", help="Rows are counts already, in this column.")
+    str | None, Option(metavar="COLUMN", help="Rows are counts already, in this column.")
 ]
 SumColumn: TypeAlias = Annotated[
-    str | None, typer.Option(metavar="COLUMN", help="Add this column up, with --clamp.")
+    str | None, Option(metavar="COLUMN", help="Add this column up, with --clamp.")
 ]
 Clamp: TypeAlias = Annotated[
     tuple[int, int] | None,
-    typer.Option(metavar="LOW HIGH", help="What one row may add at least and at most."),
+    Option(metavar="LOW HIGH", help="What one row may add at least and at most."),
 ]
 UnitColumn: TypeAlias = Annotated[
-    str | None, typer.Option(metavar="COLUMN", help="Whose row it is: one person, one value.")
+    str | None, Option(metavar="COLUMN", help="Whose row it is: one person, one value.")
 ]
-MaxRows: TypeAlias = Annotated[
-    int | None, typer.Option(metavar="K", help="Count at most K rows of each unit.")
-]
+MaxRows: TypeAlias = Annotated[int | None, Option(metavar="K", help="Count at most K rows of each unit.")]
 MaxCells: TypeAlias = Annotated[
-    int | None, typer.Option(metavar="K", help="Or: count each unit in at most K cells, once in each.")
+    int | None, Option(metavar="K", help="Or: count each unit in at most K cells, once in each.")
 ]
 MaxPerCell: TypeAlias = Annotated[
-    int | None, typer.Option(metavar="C", help="With --max-cells: up to C times in each.")
+    int | None, Option(metavar="C", help="With --max-cells: up to C times in each.")
 ]
 RowsAreUnits: TypeAlias = Annotated[
-    bool, typer.Option("--rows-are-units", help="Allow any query: its rows are what is protected.")
+    bool, Option("--rows-are-units", help="Allow any query: its rows are what is protected.")
 ]
 Memory: TypeAlias = Annotated[
-    str | None, typer.Option(metavar="SIZE", help="Such as 2GB; by default half of the machine's.")
+    str | None, Option(metavar="SIZE", help="Such as 2GB; by default half of the machine's.")
 ]
 
-Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON document, and nothing else.")]
+Json: TypeAlias = Annotated[bool, Option("--json", help="Print one JSON document, and nothing else.")]
 Levels: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--level",
         metavar="NAME=LEVEL",
         help="A coarser level of an attribute; one --level for each.",
-        autocompletion=level_choices,
+        complete=level_choices,
     ),
 ]
 Epsilon: TypeAlias = Annotated[
-    str | None, typer.Option(metavar="E", help="What it may cost: 0.1, or exactly 1/10.")
+    str | None, Option(metavar="E", help="What it may cost: 0.1, or exactly 1/10.")
 ]
 Rho: TypeAlias = Annotated[
-    str | None, typer.Option(metavar="R", help="The same as zero-concentrated privacy (zCDP): 0.015.")
+    str | None, Option(metavar="R", help="The same as zero-concentrated privacy (zCDP): 0.015.")
 ]
 Delta: TypeAlias = Annotated[
-    str | None, typer.Option(metavar="D", help="A chance beside epsilon, far below 1/people: 1e-9.")
+    str | None, Option(metavar="D", help="A chance beside epsilon, far below 1/people: 1e-9.")
 ]
 Law: TypeAlias = Annotated[
     str | None,
-    typer.Option(
+    Option(
         metavar="LAW",
         help="The law of the noise: geometric, gaussian, truncated-geometric, gaussian-stability or auto.",
     ),
 ]
 TotalShare: TypeAlias = Annotated[
-    str, typer.Option(metavar="SHARE", help="The share of epsilon for a noisy total; 0 for none.")
+    str, Option(metavar="SHARE", help="The share of epsilon for a noisy total; 0 for none.")
 ]
 Ask: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         metavar="NAMES",
         help="A question to publish for: town,job or 'month(day),job' or town,day:ranges. May be repeated.",
-        autocompletion=attribute_names,
+        complete=attribute_names,
     ),
 ]
-ExpectCells: TypeAlias = Annotated[
-    float | None, typer.Option(metavar="N", help="Assume so many occupied cells,")
-]
-ExpectMean: TypeAlias = Annotated[float | None, typer.Option(metavar="M", help="with counts of this mean")]
-ExpectSd: TypeAlias = Annotated[float | None, typer.Option(metavar="S", help="and this standard deviation.")]
+ExpectCells: TypeAlias = Annotated[float | None, Option(metavar="N", help="Assume so many occupied cells,")]
+ExpectMean: TypeAlias = Annotated[float | None, Option(metavar="M", help="with counts of this mean")]
+ExpectSd: TypeAlias = Annotated[float | None, Option(metavar="S", help="and this standard deviation.")]
 ProfileFile: TypeAlias = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Or assume the counts of a CSV file: count,cells.")
+    Path | None, Option(metavar="FILE", help="Or assume the counts of a CSV file: count,cells.")
 ]
-Width: TypeAlias = Annotated[
-    int | None, typer.Option(metavar="W", help="How many buckets a row of a sketch has.")
-]
-Depth: TypeAlias = Annotated[int | None, typer.Option(metavar="D", help="How many rows a sketch has: 1.")]
+Width: TypeAlias = Annotated[int | None, Option(metavar="W", help="How many buckets a row of a sketch has.")]
+Depth: TypeAlias = Annotated[int | None, Option(metavar="D", help="How many rows a sketch has: 1.")]
 MarginalSets: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--marginals",
         metavar="NAME,...|all-K",
         help="A marginal of a data cube, or all of K attributes; give it once for each.",
@@ -109,14 +102,14 @@ MarginalSets: TypeAlias = Annotated[
 ]
 Weights: TypeAlias = Annotated[
     str | None,
-    typer.Option(
+    Option(
         metavar="N,...|auto",
         help="How marginals share epsilon, one for each --marginals: equally. auto: by root of cells.",
     ),
 ]
 LikeFile: TypeAlias = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="Or assume those of an older public release, a file or a folder."),
+    Option(metavar="FILE", help="Or assume those of an older public release, a file or a folder."),
 ]
 
 
@@ -134,9 +127,9 @@ def levels_of(options: list[str] | None) -> dict[str, str]:
     for said in options or ():
         name, equals, level = said.rpartition("=")  # a name may have a `=` in it, a level has none
         if not equals or not name or not level:
-            raise typer.BadParameter(f"--level {said!r} is not of the form NAME=LEVEL, as in home=tract.")
+            raise click.BadParameter(f"--level {said!r} is not of the form NAME=LEVEL, as in home=tract.")
         if name in chosen:
-            raise typer.BadParameter(f"--level names {name!r} twice. Give one level for each attribute.")
+            raise click.BadParameter(f"--level names {name!r} twice. Give one level for each attribute.")
         chosen[name] = level
     return chosen
 
@@ -182,12 +175,12 @@ def unit_of(
 ) -> dict[str, Any] | None:
     """Return who is protected and how much of each counts, as words of a recipe."""
     if max_rows is not None and max_cells is not None:
-        raise typer.BadParameter("Give one of --max-rows and --max-cells.")
+        raise click.BadParameter("Give one of --max-rows and --max-cells.")
     if max_per_cell is not None and max_cells is None:
-        raise typer.BadParameter("--max-per-cell goes with --max-cells.")
+        raise click.BadParameter("--max-per-cell goes with --max-cells.")
     if (unit is None) != (max_rows is None and max_cells is None):
         hint = "give both, or neither."
-        raise typer.BadParameter(f"--unit goes with --max-rows or --max-cells: {hint}")
+        raise click.BadParameter(f"--unit goes with --max-rows or --max-cells: {hint}")
     if unit is None:
         return None
     bounds = {"max_rows": max_rows, "max_cells": max_cells, "max_per_cell": max_per_cell}
@@ -198,4 +191,4 @@ def need_both(options: dict[str, object]) -> None:
     """Raise unless two options that go together were both given, or neither."""
     given = [option for option, value in options.items() if value is not None]
     if len(given) == 1:
-        raise typer.BadParameter(f"{' and '.join(options)} go together: give both, or neither.")
+        raise click.BadParameter(f"{' and '.join(options)} go together: give both, or neither.")

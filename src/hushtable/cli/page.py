@@ -5,22 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
+import click
 
+from hushtable.cli.commanding import Option
 from hushtable.cli.options import Json
 from hushtable.cli.release import Overwrite, ReleaseFile
 
 
 def page(
     file: ReleaseFile,
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Ending in .html.")],
-    title: Annotated[str | None, typer.Option(metavar="TEXT", help="In place of the release's own.")] = None,
+    output: Annotated[Path, Option("--output", "-o", metavar="FILE", help="Ending in .html.")],
+    title: Annotated[str | None, Option(metavar="TEXT", help="In place of the release's own.")] = None,
     groups: Annotated[
-        int, typer.Option(min=1, metavar="N", help="The most groups that the page holds in all.")
+        int, Option(min=1, metavar="N", help="The most groups that the page holds in all.")
     ] = 100_000,
-    confidence: Annotated[
-        float, typer.Option(metavar="C", help="The chance with which an interval holds.")
-    ] = 0.95,
+    confidence: Annotated[float, Option(metavar="C", help="The chance with which an interval holds.")] = 0.95,
     overwrite: Overwrite = False,
     json: Json = False,
 ) -> None:
@@ -41,4 +40,4 @@ def page(
     if json:
         print_json({"file": str(output), "bytes": size})
     else:
-        typer.echo(f"{output}: a page of {size / 1e6:.1f} MB. Open it in any browser.")
+        click.echo(f"{output}: a page of {size / 1e6:.1f} MB. Open it in any browser.")

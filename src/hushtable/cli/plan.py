@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-import typer
+import click
 
+from hushtable.cli.commanding import Option
 from hushtable.cli.options import (
     Ask,
     Clamp,
@@ -47,9 +48,7 @@ def plan(
     rho: Rho = None,
     delta: Delta = None,
     law: Law = None,
-    size: Annotated[
-        int | None, typer.Option(metavar="N", help="How many rows to publish of each table.")
-    ] = None,
+    size: Annotated[int | None, Option(metavar="N", help="How many rows to publish of each table.")] = None,
     ask: Ask = None,
     expect_cells: ExpectCells = None,
     expect_mean: ExpectMean = None,
@@ -67,22 +66,26 @@ def plan(
     total_share: TotalShare = "1/50",
     structure: Annotated[
         Literal["cells", "sketch"],
-        typer.Option(metavar="NAME", help="What is planned: cells, sketch; or --marginals."),
+        Option(metavar="NAME", help="What is planned: cells, sketch; or --marginals."),
     ] = "cells",
     width: Width = None,
     depth: Depth = None,
     marginals: MarginalSets = None,
     weights: Weights = None,
     format: Annotated[
-        Literal["table", "json"], typer.Option("--format", help="A page for people, or data.")
+        Literal["table", "json"], Option("--format", help="A page for people, or data.")
     ] = "table",
     json: Json = False,
     sweep: Annotated[
-        bool, typer.Option("--sweep", help="Also for a tenth to ten times the epsilon, and the size.")
+        bool, Option("--sweep", help="Also for a tenth to ten times the epsilon, and the size.")
+    ] = False,
+    laws: Annotated[
+        bool,
+        Option("--laws", help="Compare the laws of noise for this --epsilon and --delta, and stop."),
     ] = False,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Draw the sweep: .png or .svg."),
+        Option("--output", "-o", metavar="FILE", help="Draw the sweep, or the laws: .png or .svg."),
     ] = None,
     overwrite: Overwrite = False,
 ) -> None:
@@ -90,11 +93,15 @@ def plan(
 
     No row is read. For questions, a plan follows from the domain, epsilon and the size: it says which tables
     are published, and the error to expect of each answer. Without --ask, it is about the questions that
-    people usually ask.
+    people usually ask. With --ask and an assumption about the table, it says how much the error is of what a
+    group holds.
 
     A table of cells alone is planned from one assumption about it. Take it from public sources: what is
     assumed counts as declared public by the owner. For sums over ranges, the plan says whether to publish
     cells or a tree; of a data cube and of a sketch, what they would be worth beside cells.
+
+    With --laws it says which law of noise lets a table of cells show the smallest counts, from how many cells
+    a unit and in all on; that needs no assumption.
 
     \b
     Examples:
@@ -104,10 +111,14 @@ def plan(
         --expect-cells 100000 --expect-mean 100 --expect-sd 20
       hushtable plan --domain commute.toml --epsilon 0.1 --size 100000 \\
         --like commute-2023.parquet --sweep -o sweep.png
+      hushtable plan --domain commute.toml --epsilon 0.1 --size 100000 \\
+        --like commute-2023.parquet --ask home --ask home,work
       hushtable plan --domain commute.toml --epsilon 1 --size 1000 \\
         --like commute-2023.parquet --marginals all-1 --marginals home,work
       hushtable plan --domain commute.toml --epsilon 1 \\
         --like commute-2023.parquet --structure sketch --width 10000
+      hushtable plan --domain commute.toml --epsilon 1 --delta 1e-9 --size 10000 \\
+        --unit person_id --max-cells 10 --laws -o laws.png
     """
     from hushtable.cli.printing import print_json
     from hushtable.cli.words import lines
@@ -119,16 +130,16 @@ def plan(
 
     sketched = structure == "sketch"
     if sketched and size is not None:
-        raise typer.BadParameter("A sketch has no --size: its --width and --depth say how many rows it has.")
+        raise click.BadParameter("A sketch has no --size: its --width and --depth say how many rows it has.")
     if size is None and not sketched:
-        raise typer.BadParameter("Give --size N: how many rows to publish.")
+        raise click.BadParameter("Give --size N: how many rows to publish.")
     if marginals and sketched:
-        raise typer.BadParameter("Give one of --structure and --marginals.")
+        raise click.BadParameter("Give one of --structure and --marginals.")
     if sweep and (marginals or sketched):
-        raise typer.BadParameter("--sweep is about cells: leave out --marginals and --structure.")
+        raise click.BadParameter("--sweep is about cells: leave out --marginals and --structure.")
     if output is not None:
-        if not sweep:
-            raise typer.BadParameter("--output goes with --sweep.")
+        if not (sweep or laws):
+            raise click.BadParameter("--output goes with --sweep or --laws.")
         check_picture(output, overwrite=overwrite)
     measure = measured(
         count_column=count_column,
@@ -140,6 +151,37 @@ def plan(
         max_per_cell=max_per_cell,
     )
     levels, finest = levels_of(level), Domain.load(domain)
+    if laws:
+        assumptions = (expect_cells, expect_mean, expect_sd, profile, like)
+        if (
+            any(each is not None for each in assumptions)
+            or sweep
+            or marginals
+            or sketched
+            or ask
+            or law
+            or rho
+        ):
+            raise click.BadParameter(
+                "--laws compares laws for --epsilon, --delta, --size and a unit. Leave out the other options."
+            )
+        if epsilon is None or delta is None or size is None:
+            raise click.BadParameter("--laws needs --epsilon, --delta and --size.")
+        from hushtable.planning.comparing import compare_laws
+
+        if measure.amount_column is not None:
+            raise click.BadParameter("--laws is about counts of rows or people.")
+        compared = compare_laws(
+            finest, epsilon=epsilon, delta=delta, size=size, level=levels, unit=measure.unit
+        )
+        if json or format == "json":
+            print_json(compared.to_dict())
+        else:
+            click.echo(lines(str(compared)))
+        if output is not None:
+            compared.draw(output, overwrite=overwrite)
+            click.echo(f"{output}: a picture of the laws.", err=True)
+        return
     noised = structure_of(
         "marginals" if marginals else structure,
         width=width,
@@ -151,7 +193,7 @@ def plan(
     assert rows is not None
     assumed = any(each is not None for each in (expect_cells, expect_mean, expect_sd, profile, like))
     if not assumed and (sweep or marginals or sketched):
-        raise typer.BadParameter("This needs an assumption about the table, such as --like FILE.")
+        raise click.BadParameter("This needs an assumption about the table, such as --like FILE.")
     found = planned(
         finest,
         level=levels,
@@ -179,9 +221,9 @@ def plan(
         document = found.to_dict() | {name: each.to_dict() for name, each in more.items() if each is not None}
         print_json(document)
     else:
-        typer.echo(lines(str(beside or found)))
+        click.echo(lines(str(beside or found)))
         if swept is not None:
-            typer.echo(f"\n{lines(str(swept))}")
+            click.echo(f"\n{lines(str(swept))}")
     if swept is not None and output is not None:
         swept.draw(output, overwrite=overwrite)
-        typer.echo(f"{output}: a picture of the sweep.", err=True)
+        click.echo(f"{output}: a picture of the sweep.", err=True)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
+import click
 
+from hushtable.cli.commanding import Option
 from hushtable.cli.options import Json
 from hushtable.cli.query import AssumeOption
 from hushtable.cli.release import Overwrite, ReleaseFile, names_of
@@ -14,22 +15,14 @@ from hushtable.cli.release import Overwrite, ReleaseFile, names_of
 
 def plot(
     file: ReleaseFile,
-    by: Annotated[
-        list[str], typer.Option(metavar="NAMES", help="One or two attributes, as in home or home,work.")
-    ],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FILE", help="Ending in .png, .svg or .pdf.")
-    ],
-    where: Annotated[str | None, typer.Option(metavar="SQL", help="Only cells that meet this.")] = None,
-    top: Annotated[int | None, typer.Option(min=1, metavar="N", help="Only the N largest groups.")] = None,
-    confidence: Annotated[
-        float, typer.Option(metavar="C", help="The chance with which an interval holds.")
-    ] = 0.95,
+    by: Annotated[list[str], Option(metavar="NAMES", help="One or two attributes, as in home or home,work.")],
+    output: Annotated[Path, Option("--output", "-o", metavar="FILE", help="Ending in .png, .svg or .pdf.")],
+    where: Annotated[str | None, Option(metavar="SQL", help="Only cells that meet this.")] = None,
+    top: Annotated[int | None, Option(min=1, metavar="N", help="Only the N largest groups.")] = None,
+    confidence: Annotated[float, Option(metavar="C", help="The chance with which an interval holds.")] = 0.95,
     assume: AssumeOption = None,
-    simultaneous: Annotated[
-        bool, typer.Option("--simultaneous", help="All intervals hold together.")
-    ] = False,
-    title: Annotated[str | None, typer.Option(metavar="TEXT", help="Instead of one that is made.")] = None,
+    simultaneous: Annotated[bool, Option("--simultaneous", help="All intervals hold together.")] = False,
+    title: Annotated[str | None, Option(metavar="TEXT", help="Instead of one that is made.")] = None,
     overwrite: Overwrite = False,
     json: Json = False,
 ) -> None:
@@ -63,8 +56,8 @@ def plot(
             overwrite=overwrite,
         )
     for each in said:
-        typer.echo(f"note: {each.message}", err=True)
+        click.echo(f"note: {each.message}", err=True)
     if json:
         print_json({"file": str(output), "by": names})
     else:
-        typer.echo(f"{output}: a picture by {' and '.join(names)}.")
+        click.echo(f"{output}: a picture by {' and '.join(names)}.")

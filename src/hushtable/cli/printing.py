@@ -55,18 +55,18 @@ def print_json(document: object) -> None:
     """Print one document for scripts; fractions are exact text, as in 1/10."""
     import json
 
-    import typer
+    import click
 
-    typer.echo(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False, default=str))
+    click.echo(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False, default=str))
 
 
 def print_line(document: object) -> None:
     """Print one document on a line of its own, and let whoever waits for it have it at once."""
     import json
 
-    import typer
+    import click
 
-    typer.echo(json.dumps(document, ensure_ascii=False, allow_nan=False, default=str))
+    click.echo(json.dumps(document, ensure_ascii=False, allow_nan=False, default=str))
     sys.stdout.flush()
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal, get_args
 
-import typer
+import click
 
+from hushtable.cli.commanding import Option
 from hushtable.cli.grouping import HelpAll
 from hushtable.cli.options import (
     Ask,
@@ -49,77 +50,69 @@ StructureName = Literal["auto", "cells", "dyadic", "haar", "product-dyadic", "tr
 
 
 def publish(
-    ctx: typer.Context,
+    ctx: click.Context,
     data: Data,
     domain: DomainFile,
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The file to write.")],
+    output: Annotated[Path, Option("--output", "-o", metavar="FILE", help="The file to write.")],
     epsilon: Epsilon = None,
     rho: Rho = None,
     delta: Delta = None,
     law: Law = None,
     level: Levels = None,
     ask: Ask = None,
-    size: Annotated[
-        int | None, typer.Option(metavar="N", help="How many rows to publish of each table.")
-    ] = None,
+    size: Annotated[int | None, Option(metavar="N", help="How many rows to publish of each table.")] = None,
     ledger: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Charge this ledger before anything is drawn.")
+        Path | None, Option(metavar="FILE", help="Charge this ledger before anything is drawn.")
     ] = None,
     no_ledger: Annotated[
-        bool, typer.Option("--no-ledger", help="Charge none: you keep count of epsilon yourself.")
+        bool, Option("--no-ledger", help="Charge none: you keep count of epsilon yourself.")
     ] = False,
     summary: Annotated[
         SummaryName | None,
-        typer.Option(
+        Option(
             metavar="NAME",
             help=f"Which rows to publish: {', '.join(get_args(SummaryName))}.",
         ),
     ] = None,
-    cutoff: Annotated[
-        str | None, typer.Option(metavar="N|auto", help="The least noisy count to publish.")
-    ] = None,
+    cutoff: Annotated[str | None, Option(metavar="N|auto", help="The least noisy count to publish.")] = None,
     threshold: Annotated[
-        str | None, typer.Option(metavar="T|auto", help="Noisy counts below it are sampled.")
+        str | None, Option(metavar="T|auto", help="Noisy counts below it are sampled.")
     ] = None,
-    one_sided: Annotated[
-        bool, typer.Option("--one-sided", help="Publish noisy counts above 0 only.")
-    ] = False,
+    one_sided: Annotated[bool, Option("--one-sided", help="Publish noisy counts above 0 only.")] = False,
     structure: Annotated[
         StructureName | None,
-        typer.Option(
+        Option(
             metavar="NAME",
             help=f"Publish this instead of tables: {', '.join(get_args(StructureName))}.",
         ),
     ] = None,
     order: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="NAME,...",
             help="Attributes in the order of a structure, others last; or morton, of a tree.",
         ),
     ] = None,
     branching: Annotated[
-        int | None, typer.Option(metavar="B", help="How many children a node of a tree has: 16.")
+        int | None, Option(metavar="B", help="How many children a node of a tree has: 16.")
     ] = None,
     width: Width = None,
     depth: Depth = None,
     marginals: MarginalSets = None,
     weights: Weights = None,
     consistent: Annotated[
-        bool, typer.Option("--consistent", help="Drop dyadic ranges inside absent ones; one-sided.")
+        bool, Option("--consistent", help="Drop dyadic ranges inside absent ones; one-sided.")
     ] = False,
     total_share: Annotated[
         str | None,
-        typer.Option(
-            metavar="SHARE", help="The share of epsilon for a noisy total of cells: 1/50; 0 for none."
-        ),
+        Option(metavar="SHARE", help="The share of epsilon for a noisy total of cells: 1/50; 0 for none."),
     ] = None,
     expect_cells: ExpectCells = None,
     expect_mean: ExpectMean = None,
     expect_sd: ExpectSd = None,
     profile: ProfileFile = None,
     like: LikeFile = None,
-    anyway: Annotated[bool, typer.Option("--anyway", help="Publish it even if it would be wasted.")] = False,
+    anyway: Annotated[bool, Option("--anyway", help="Publish it even if it would be wasted.")] = False,
     where: Where = None,
     query: Query = None,
     count_column: CountColumn = None,
@@ -133,18 +126,14 @@ def publish(
     memory: Memory = None,
     engine: Annotated[
         Literal["local", "spark"],
-        typer.Option(
-            metavar="NAME", help="What does the work: local, or spark; there, --memory is of a task."
-        ),
+        Option(metavar="NAME", help="What does the work: local, or spark; there, --memory is of a task."),
     ] = "local",
     master: Annotated[
         str | None,
-        typer.Option(metavar="URL", help="Spark's master: local[*], unless its settings name another."),
+        Option(metavar="URL", help="Spark's master: local[*], unless its settings name another."),
     ] = None,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace the release if it is there.")
-    ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress, no closing words.")] = False,
+    overwrite: Annotated[bool, Option("--overwrite", help="Replace the release if it is there.")] = False,
+    quiet: Annotated[bool, Option("--quiet", help="No progress, no closing words.")] = False,
     json: Json = False,
     help_all: HelpAll = False,
 ) -> None:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import typer
+import click
 
 if TYPE_CHECKING:
     from hushtable.publishing.deciding import Decision
@@ -32,7 +32,7 @@ class Done(NamedTuple):
 
 
 def carried_out(
-    ctx: typer.Context,
+    ctx: click.Context,
     recipe: Recipe,
     *,
     quiet: bool,
@@ -55,7 +55,7 @@ def carried_out(
         return Done(decision, payment, publish_decided(decision, payment, progress=progress))
 
 
-def report(ctx: typer.Context, done: Done, *, json: bool, quiet: bool) -> None:
+def report(ctx: click.Context, done: Done, *, json: bool, quiet: bool) -> None:
     """Say what was published, and what its owner should know of it."""
     from hushtable.cli.printing import print_json
     from hushtable.cli.words import printable
@@ -65,24 +65,24 @@ def report(ctx: typer.Context, done: Done, *, json: bool, quiet: bool) -> None:
         print_json(done.document)
     elif not quiet:
         release, output = done.published.release, done.decision.output
-        typer.echo(f"{output}: {len(release):,} rows. {printable(release.guarantee)}")
-        typer.echo(f"Look at it: hushtable show {output}")
+        click.echo(f"{output}: {len(release):,} rows. {printable(release.guarantee)}")
+        click.echo(f"Look at it: hushtable show {output}")
 
 
-def warn(ctx: typer.Context, done: Done) -> None:
+def warn(ctx: click.Context, done: Done) -> None:
     """Tell the owner, on standard error, what speaks against the release."""
     from hushtable.cli.saying import in_options
     from hushtable.cli.words import dropped_in_words, printable
 
     decision, payment, published = done
     for warning in decision.warnings:
-        typer.echo(f"warning: {printable(warning)}.", err=True)
+        click.echo(f"warning: {printable(warning)}.", err=True)
     # True numbers: on the owner's own terminal, and nowhere that keeps what is written.
     said = dropped_in_words(published.tally, on_spark=decision.distributed)
     if sys.stderr.isatty() and said:
-        typer.secho(said, err=True, bold=True, fg="red")
+        click.secho(said, err=True, bold=True, fg="red")
     for warning in published.release.noise.warnings:
-        typer.echo(f"warning: {printable(warning)}", err=True)
+        click.echo(f"warning: {printable(warning)}", err=True)
     if payment.ledger is None and not payment.known:
         said = in_options(payment.uncharged(decision.unit), ctx)
-        typer.echo(f"warning: {printable(said)}.", err=True)
+        click.echo(f"warning: {printable(said)}.", err=True)

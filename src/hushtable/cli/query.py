@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Literal
 
-import typer
+import click
 
+from hushtable.cli.commanding import Argument, Option
 from hushtable.cli.completing import attribute_names
 from hushtable.cli.options import Json
 from hushtable.cli.release import Overwrite, ReleaseFile, names_of
@@ -20,47 +21,52 @@ if TYPE_CHECKING:
 
 AssumeOption = Annotated[
     Literal["even"] | None,
-    typer.Option(
+    Option(
         metavar="HOW",
         help="even: narrower intervals, which hold only if hidden counts are spread evenly.",
     ),
 ]
-_NUMBERS = 4  # columns behind the attributes: estimate, standard error, and both ends of the interval
 
 
 def query(
     file: ReleaseFile,
     where: Annotated[
-        str | None, typer.Option(metavar="SQL", help="Sum over the cells that meet this condition.")
+        str | None, Option(metavar="SQL", help="Sum over the cells that meet this condition.")
     ] = None,
     by: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             metavar="NAMES",
             help="One estimate for each value of home,work.",
-            autocompletion=attribute_names,
+            complete=attribute_names,
         ),
     ] = None,
-    top: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="The N largest estimates, with --by.")
-    ] = None,
-    confidence: Annotated[
-        float, typer.Option(metavar="C", help="The chance with which an interval holds.")
-    ] = 0.95,
+    top: Annotated[int | None, Option(min=1, metavar="N", help="The N largest estimates, with --by.")] = None,
+    confidence: Annotated[float, Option(metavar="C", help="The chance with which an interval holds.")] = 0.95,
     corrected: Annotated[
         bool | None,
-        typer.Option(
+        Option(
             "--corrected/--bare",
             help="Use the noisy total, or not. If left out: where a cutoff removed something.",
         ),
     ] = None,
     assume: AssumeOption = None,
     simultaneous: Annotated[
-        bool, typer.Option("--simultaneous", help="All intervals hold together, with --by.")
+        bool, Option("--simultaneous", help="All intervals hold together, with --by.")
+    ] = False,
+    nonnegative: Annotated[
+        bool,
+        Option(
+            "--nonnegative", help="Also numbers that are 0 or more and add up, of several tables, with --by."
+        ),
+    ] = False,
+    model: Annotated[
+        bool,
+        Option("--model", help="Also what a model makes of several tables, without an interval, with --by."),
     ] = False,
     combine: Annotated[
         Literal["mean", "median"] | None,
-        typer.Option(metavar="HOW", help="How rows of a sketch are combined: mean, or median."),
+        Option(metavar="HOW", help="How rows of a sketch are combined: mean, or median."),
     ] = None,
     format: FormatOption = None,
     json: Json = False,
@@ -86,8 +92,8 @@ def query(
     from hushtable.cli.words import measure_in_words, printable
     from hushtable.release.exporting import labelled_groups
 
-    if not by and (top is not None or simultaneous):
-        raise typer.BadParameter("--top and --simultaneous go with --by.")
+    if not by and (top is not None or simultaneous or nonnegative or model):
+        raise click.BadParameter("--top, --simultaneous, --nonnegative and --model go with --by.")
     form = chosen_format("json" if json and output is None else format, output)
     release = open_release(file)
     if by:
@@ -100,6 +106,8 @@ def query(
             simultaneous=simultaneous,
             top=top,
             combine=combine,
+            nonnegative=nonnegative,
+            model=model,
         )
     else:
         estimate = release.total(
@@ -107,7 +115,10 @@ def query(
         )
         rows = _as_rows(estimate)
     warnings = release.noise.about((rows.schema.metadata or {}).get(b"source", b"").decode())
-    promises = f"Intervals of {confidence * 100:.10g} %: {printable(rows.schema.metadata[b'note'].decode())}."
+    note = printable(rows.schema.metadata[b"note"].decode())
+    promises = f"Intervals of {confidence * 100:.10g} %: {note}."
+    if rows.schema.metadata.get(b"source") == b"model":
+        promises = f"{note[0].upper()}{note[1:]}."
     counted = measure_in_words(release.terms.measure, release.domain.counts)
     if form != "table":
         write(
@@ -126,15 +137,15 @@ def query(
             as_document=json,
         )
         for warning in warnings:
-            typer.echo(printable(warning), err=True)
-        typer.echo(promises, err=True)
-        typer.echo(printable(release.guarantee), err=True)
+            click.echo(printable(warning), err=True)
+        click.echo(promises, err=True)
+        click.echo(printable(release.guarantee), err=True)
         return
     out = console()
     for warning in warnings:
         out.print(printable(warning), style="bold")
     if by:
-        out.print(_listing(rows, release))
+        out.print(_listing(rows, release, attributes=len(names_of(by, release.domain.names))))
         _say_what_is_left(rows.num_rows, "groups")
     else:
         out.print(grid(_facts(estimate)))
@@ -147,7 +158,7 @@ def query(
 
 def sql(
     file: ReleaseFile,
-    text: Annotated[str, typer.Argument(metavar="SQL", help="One SELECT over the table `release`.")],
+    text: Annotated[str, Argument(metavar="SQL", help="One SELECT over the table `release`.")],
     format: FormatOption = None,
     json: Json = False,
     output: Output = None,
@@ -205,14 +216,14 @@ def _facts(estimate: Estimate) -> list[tuple[str, str]]:
     ]
 
 
-def _listing(rows: pa.Table, release: Release) -> Table:
+def _listing(rows: pa.Table, release: Release, *, attributes: int) -> Table:
     """Return estimates of groups for people; categories have their labels beside them."""
     from hushtable.answers.estimation.estimate import rounded, uncertainty
     from hushtable.cli.printing import table
     from hushtable.cli.words import number_in_words, printable
     from hushtable.domain.attributes import Categories
 
-    names, numbers = rows.column_names[:-_NUMBERS], rows.column_names[-_NUMBERS:]
+    names, numbers = rows.column_names[:attributes], rows.column_names[attributes:]
     made = table(*map(printable, (*names, *numbers)), numbers=numbers)
     kinds = [release.attribute(name).values for name in names]
     labels = [
@@ -229,14 +240,17 @@ def _listing(rows: pa.Table, release: Release) -> Table:
             f"{text} ({own[value]})" if value in own else text
             for text, value, own in zip(said, values, labels, strict=True)
         )
-        estimate, error, *interval = answer
-        uncertain = uncertainty(error, *interval)
-        value, low, high = (rounded(each, uncertain) for each in (estimate, *interval))
-        made.add_row(*map(printable, beside), value, rounded(error, error), low, high)
+        estimate, error, low, high, *others = answer
+        if estimate is None:  # nothing measured it
+            made.add_row(*map(printable, beside), *[""] * 4, *(f"{each:,.0f}" for each in others))
+            continue
+        uncertain = uncertainty(error, low, high)
+        value, *ends = (rounded(each, uncertain) for each in (estimate, low, high, *others))
+        made.add_row(*map(printable, beside), value, rounded(error, error), *ends)
     return made
 
 
 def _say_what_is_left(number: int, what: str) -> None:
     """Say how many rows are not shown."""
     if number > MOST_SHOWN:
-        typer.echo(f"... {number - MOST_SHOWN:,} more {what}; --format csv shows all.")
+        click.echo(f"... {number - MOST_SHOWN:,} more {what}; --format csv shows all.")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
 from hushtable.cli.options import levels_of, marginals_of, need_both, unit_of, weights_of
 
@@ -56,9 +56,9 @@ def recipe_of(options: Mapping[str, Any]) -> Recipe:
 
     need_both({"--sum-column": options["sum_column"], "--clamp": options["clamp"]})
     if options["epsilon"] is None and options["rho"] is None:
-        raise typer.BadParameter("Say what the release may cost: --epsilon, or --rho.")
+        raise click.BadParameter("Say what the release may cost: --epsilon, or --rho.")
     if options["no_ledger"] and options["ledger"] is not None:
-        raise typer.BadParameter("Give one of --ledger FILE and --no-ledger.")
+        raise click.BadParameter("Give one of --ledger FILE and --no-ledger.")
     return Recipe(
         **{word: options[word] for word in SAME},
         level=levels_of(options["level"]),
@@ -77,7 +77,7 @@ def _structure(options: Mapping[str, Any]) -> Any:
     named = options["structure"]
     if settings["marginals"]:
         if named not in (None, "cells"):
-            raise typer.BadParameter("Give one of --structure and --marginals.")
+            raise click.BadParameter("Give one of --structure and --marginals.")
         named = "marginals"
     if settings["order"] is not None or settings["marginals"]:
         from hushtable.cli.release import names_of

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+import click
 
+from hushtable.cli.commanding import Argument, Option
 from hushtable.cli.options import Json
 
 if TYPE_CHECKING:
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
     from hushtable.domain.domain import Domain
     from hushtable.release.terms import Terms
 
-ReleaseFile = Annotated[Path, typer.Argument(metavar="FILE", help="A release: a file, or a folder of parts.")]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace such a file of ours, if it is there.")]
+ReleaseFile = Annotated[Path, Argument(metavar="FILE", help="A release: a file, or a folder of parts.")]
+Overwrite = Annotated[bool, Option("--overwrite", help="Replace such a file of ours, if it is there.")]
 
 
 def names_of(given: list[str], known: tuple[str, ...]) -> list[str]:
@@ -33,7 +34,7 @@ def names_of(given: list[str], known: tuple[str, ...]) -> list[str]:
 
 def show(
     file: ReleaseFile,
-    rows: Annotated[int, typer.Option(min=0, metavar="N", help="How many rows to show.")] = 10,
+    rows: Annotated[int, Option(min=0, metavar="N", help="How many rows to show.")] = 10,
     json: Json = False,
 ) -> None:
     """Show a release: its guarantee, how it was made, first rows.
@@ -93,7 +94,10 @@ def _facts(release: Release) -> Iterator[tuple[str, str]]:
 
     terms = release.terms
     unit, cube = terms.structure.row, bool(terms.parts)
-    yield "rows", f"{len(release):,} of {cells_in_words(terms.units_total)} {unit}s"
+    if terms.domain.unlisted:
+        yield "rows", f"{len(release):,} {unit}s; how many there are is not limited"
+    else:
+        yield "rows", f"{len(release):,} of {cells_in_words(terms.units_total)} {unit}s"
     if cube:
         several = f"{len(terms.parts):,} {terms.structure.part}{'s' * (len(terms.parts) != 1)}"
         yield "structure", f"{terms.structure.called} of {several}, listed below"
@@ -140,7 +144,10 @@ def _summary_facts(terms: Terms) -> Iterator[tuple[str, str]]:
     if terms.plan is not None:
         yield "settings", words.printable(plan_in_words(terms))
     root = "; in the root four times that" if terms.structure.prunes else ""
-    yield "noise", f"{terms.law.sentence}, {words.spread_in_words(terms.law)}, in every {unit}{root}"
+    where = (
+        f"every {unit}" if terms.law.noises_empty else f"every {unit} that somebody is in, and in no other"
+    )
+    yield "noise", f"{terms.law.sentence}, {words.spread_in_words(terms.law)}, in {where}{root}"
 
 
 def _cube_facts(terms: Terms) -> Iterator[tuple[str, str]]:
@@ -194,11 +201,9 @@ def _value(value: object) -> str:
 
 def thin(
     file: ReleaseFile,
-    size: Annotated[int, typer.Option(metavar="N", help="How many rows to keep.")],
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The file to write.")],
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace the release if it is there.")
-    ] = False,
+    size: Annotated[int, Option(metavar="N", help="How many rows to keep.")],
+    output: Annotated[Path, Option("--output", "-o", metavar="FILE", help="The file to write.")],
+    overwrite: Annotated[bool, Option("--overwrite", help="Replace the release if it is there.")] = False,
     json: Json = False,
 ) -> None:
     """Make a smaller release from a finished one. It costs no epsilon.
@@ -215,16 +220,14 @@ def thin(
     if json:
         print_json(release_document(smaller))
     else:
-        typer.echo(f"{output}: {len(smaller):,} rows.")
+        click.echo(f"{output}: {len(smaller):,} rows.")
 
 
 def export(
     file: ReleaseFile,
     output: Annotated[
         Path,
-        typer.Option(
-            "--output", "-o", metavar="FILE", help="Ending in .csv, .json, .jsonl, .arrow or .xlsx."
-        ),
+        Option("--output", "-o", metavar="FILE", help="Ending in .csv, .json, .jsonl, .arrow or .xlsx."),
     ],
     overwrite: Overwrite = False,
     json: Json = False,
@@ -245,4 +248,4 @@ def export(
     if json:
         print_json({"file": str(output), "rows": len(release)})
     else:
-        typer.echo(f"{output}: {len(release):,} rows.")
+        click.echo(f"{output}: {len(release):,} rows.")

@@ -6,9 +6,10 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+import click
 
 from hushtable.cli.codes import REFUSED
+from hushtable.cli.commanding import Argument, Option
 from hushtable.cli.completing import recipe_names
 
 if TYPE_CHECKING:
@@ -25,30 +26,26 @@ _WORDS = {
 
 
 def run(
-    ctx: typer.Context,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A file of recipes, such as releases.toml.")],
+    ctx: click.Context,
+    file: Annotated[Path, Argument(metavar="FILE", help="A file of recipes, such as releases.toml.")],
     names: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="[NAME]...", help="Which releases; all if left out.", autocompletion=recipe_names
-        ),
+        Argument(metavar="[NAME]...", help="Which releases; all if left out.", complete=recipe_names),
     ] = None,
     parameters: Annotated[
         list[str] | None,
-        typer.Option(
-            "--set", metavar="NAME=VALUE", help="What {NAME} stands for in the file; once for each."
-        ),
+        Option("--set", metavar="NAME=VALUE", help="What {NAME} stands for in the file; once for each."),
     ] = None,
     again: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Draw this lost or changed release again, for a new charge."),
+        Option(metavar="NAME", help="Draw this lost or changed release again, for a new charge."),
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be done and what it costs, and stop.")
+        bool, Option("--dry-run", help="Say what would be done and what it costs, and stop.")
     ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress, no words about what is done.")] = False,
+    quiet: Annotated[bool, Option("--quiet", help="No progress, no words about what is done.")] = False,
     json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object a line for each step, and nothing else.")
+        bool, Option("--json", help="Print one JSON object a line for each step, and nothing else.")
     ] = False,
 ) -> None:
     """Publish the releases of a file that are not done yet.
@@ -101,7 +98,7 @@ def run(
             said.event("published", item, f"{item.name}: {rows} in {done.decision.output}.", **done.document)
     said.end(planned)
     if planned.open:
-        raise typer.Exit(REFUSED)
+        raise click.exceptions.Exit(REFUSED)
 
 
 def _parameters(options: list[str] | None) -> dict[str, str]:
@@ -110,9 +107,9 @@ def _parameters(options: list[str] | None) -> dict[str, str]:
     for said in options or ():
         name, equals, value = said.partition("=")
         if not equals or not name:
-            raise typer.BadParameter(f"--set {said!r} is not of the form NAME=VALUE, as in year=2025.")
+            raise click.BadParameter(f"--set {said!r} is not of the form NAME=VALUE, as in year=2025.")
         if name in found:
-            raise typer.BadParameter(f"--set {name} is given twice. Give it once for each name.")
+            raise click.BadParameter(f"--set {name} is given twice. Give it once for each name.")
         found[name] = value
     return found
 
@@ -195,7 +192,7 @@ class _Said:
     def waiting(self, file: Path) -> None:
         """Say that another run comes first."""
         if not self._quiet:
-            typer.echo(f"Another run of {file} is going on. Waiting for it to end.", err=True)
+            click.echo(f"Another run of {file} is going on. Waiting for it to end.", err=True)
 
     def event(self, kind: str, item: RunItem, words: str, **more: Any) -> None:
         """Say that something was done."""
@@ -212,7 +209,7 @@ class _Said:
             self._say(f"{run.ledger.path.name} has {run.ledger.unit_of_account} {left} left.")
         for item in run.open:
             number = "" if item.entry is None else f" (entry {item.entry.number})"
-            typer.echo(
+            click.echo(
                 f"{item.name}: {_WORDS[item.state]}{number}. Its epsilon stays spent. To draw it again for "
                 f"another {item.cost.said}, add --again {item.name}.",
                 err=True,
@@ -228,4 +225,4 @@ class _Said:
         if not self._json and not self._quiet:
             from hushtable.cli.words import printable
 
-            typer.echo(printable(words))
+            click.echo(printable(words))

@@ -26,8 +26,9 @@ def in_options(message: str, ctx: Any) -> str:
     ``ht.Filter(size=..., two_sided=False)``      --summary filter --size ... --one-sided
     ============================================  ======================================
     """
-    below = getattr(ctx.command, "commands", {})
-    command = below.get(ctx.invoked_subcommand, ctx.command)
+    command = ctx.command
+    if ctx.invoked_subcommand is not None:
+        command = command.get_command(ctx, ctx.invoked_subcommand) or command
     params = [each for each in command.params if each.param_type_name == "option"]
     options: dict[str, str] = {each.name: each.opts[0] for each in params}
 

@@ -18,7 +18,9 @@ from math import isfinite
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
-import typer
+import click
+
+from hushtable.cli.commanding import Option
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,11 +28,11 @@ if TYPE_CHECKING:
 
 Format: TypeAlias = Literal["table", "csv", "json", "parquet"]
 FormatOption: TypeAlias = Annotated[
-    Format | None, typer.Option("--format", help="A table for people, or data for other tools.")
+    Format | None, Option("--format", help="A table for people, or data for other tools.")
 ]
 Output: TypeAlias = Annotated[
     Path | None,
-    typer.Option("--output", "-o", metavar="FILE", help="Write a file: .csv, .json or .parquet."),
+    Option("--output", "-o", metavar="FILE", help="Write a file: .csv, .json or .parquet."),
 ]
 
 MOST_SHOWN = 1_000
@@ -45,11 +47,11 @@ def chosen_format(asked: Format | None, output: Path | None) -> Format:
     """Return the format that was asked for, or that the name of the file says; raise where neither fits."""
     if output is None:
         if asked == "parquet" and sys.stdout.isatty():
-            raise typer.BadParameter("Parquet is nothing to look at: give -o FILE, or another --format.")
+            raise click.BadParameter("Parquet is nothing to look at: give -o FILE, or another --format.")
         return asked or "table"
     found = asked or _ENDINGS.get(output.suffix.lower())
     if found is None or found == "table":
-        raise typer.BadParameter(
+        raise click.BadParameter(
             "A file is csv, json or parquet: give one as --format, or a name that ends so."
         )
     return found
@@ -78,7 +80,7 @@ def write(
     if form == "json" and facts is not None:
         writer = partial(_json_object, facts=facts)
     if output is None:
-        stream = typer.get_binary_stream("stdout")
+        stream = sys.stdout.buffer
         writer(rows, stream)
         stream.flush()
         return
@@ -91,7 +93,7 @@ def write(
     if as_document:
         print_json({"file": str(output), "rows": rows.num_rows})
     else:
-        typer.echo(f"{output}: {rows.num_rows:,} rows.")
+        click.echo(f"{output}: {rows.num_rows:,} rows.")
 
 
 def shown_rows(rows: pa.Table, *, attributes: tuple[str, ...]) -> Table:

@@ -20,9 +20,10 @@ from hushtable.conditions.nesting import own_codes
 from hushtable.conditions.ranges import Runs, run, runs_of
 from hushtable.conditions.selection import Selection
 from hushtable.conditions.values import bound_of, code_of, codes_of
-from hushtable.domain.attributes import Attribute, Categories
+from hushtable.domain.attributes import AnyText, Attribute, Categories
 from hushtable.domain.domain import Domain
 from hushtable.domain.items import attribute_at
+from hushtable.domain.wording import is_ordered
 from hushtable.errors import BadQuery, shown
 
 _NOTHING: Mapping[str, object] = MappingProxyType({})
@@ -99,8 +100,8 @@ def _codes(attribute: Attribute, value: Any) -> Runs:
 
 
 def _range(attribute: Attribute, bounds: Between) -> Runs:
-    if isinstance(attribute.values, Categories):
-        bound_of(attribute, bounds.low)  # which says that categories have no ranges
+    if isinstance(attribute.values, Categories | AnyText):
+        bound_of(attribute, bounds.low)  # which says that they have no ranges
     low = 0 if bounds.low is None else bound_of(attribute, bounds.low)
     high = attribute.size if bounds.high is None else bound_of(attribute, bounds.high)
     if low > high:
@@ -111,7 +112,7 @@ def _range(attribute: Attribute, bounds: Between) -> Runs:
 
 def _several(attribute: Attribute, value: Any) -> Any:
     """Return the values of a list or an array, or None for anything else."""
-    if isinstance(value, tuple) and len(value) == 2 and not isinstance(attribute.values, Categories):
+    if isinstance(value, tuple) and len(value) == 2 and is_ordered(attribute.values):
         fact = f"{attribute.name} = {shown(value)} could mean a range or two values"
         low, high = (repr(each) for each in value)
         hint = f"Write ht.between({low}, {high}) for the range without its end, or [{low}, {high}] for two."

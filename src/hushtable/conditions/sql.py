@@ -21,7 +21,7 @@ from hushtable.conditions.naming import item_named
 from hushtable.conditions.nesting import LARGEST_TRIED, own_codes
 from hushtable.conditions.ranges import Runs, complement, intersection, run, runs_of, runs_where, union
 from hushtable.conditions.values import bound_of, code_of, codes_of, edge_text
-from hushtable.domain.attributes import Attribute, Bins, Categories, Edges, Integers, Times
+from hushtable.domain.attributes import AnyText, Attribute, Bins, Categories, Edges, Integers, Times
 from hushtable.domain.domain import Domain
 from hushtable.domain.items import Item, attribute_at, label_of
 from hushtable.errors import BadQuery, shown
@@ -159,7 +159,7 @@ def _check_constant(attribute: Attribute, value: Constant) -> None:
     fact = f"{attribute.name} is compared with the {kind} {_literal(value)}"
     if isinstance(value, str) and isinstance(attribute.values, Integers | Bins | Edges):
         raise BadQuery(fact, "Its values are numbers: write them without quotes.")
-    if isinstance(value, Moment) and isinstance(attribute.values, Categories):
+    if isinstance(value, Moment) and isinstance(attribute.values, Categories | AnyText):
         raise BadQuery(fact, f"Its values are text: write {_literal(str(value))}.")
 
 
@@ -196,8 +196,8 @@ def _listed(attribute: Attribute, constants: list[Constant]) -> _Truth:
 def _between(attribute: Attribute, low: Constant, high: Constant) -> _Truth:
     """Return where low <= attribute <= high, which is for integers alone."""
     name = attribute.name
-    if isinstance(attribute.values, Categories):
-        bound_of(attribute, low)  # which says that categories have no ranges
+    if isinstance(attribute.values, Categories | AnyText):
+        bound_of(attribute, low)  # which says that they have no ranges
     if not isinstance(attribute.values, Integers):
         start, stop = _literal(low), _literal(high)
         fact = f"{name} BETWEEN {start} AND {stop} takes its upper end in, and bins are half-open"
@@ -213,6 +213,13 @@ def _evaluated(attribute: Attribute, tree: Expression) -> _Truth:
     if isinstance(values, Bins | Edges):
         fact = f"the condition computes with {shown(attribute.name)}, which has bins: it could cut one in two"
         raise BadQuery(fact, f"Compare it with edges: {attribute.name} >= ... AND {attribute.name} < ...")
+    if isinstance(values, AnyText):
+        fact = f"the condition computes with {shown(attribute.name)}, whose values nobody can list"
+        hint = (
+            "Compare it with values: =, <>, IN, NOT IN. `sql` takes any condition, and answers from the rows "
+            "that are shown, without error bars."
+        )
+        raise BadQuery(fact, hint)
     if values.size > LARGEST_EVALUATED:
         fact = f"the condition computes with {shown(attribute.name)}, which has {values.size} values"
         hint = f"At most {LARGEST_EVALUATED} can be tried. Compare it with constants: =, <, >=, IN, BETWEEN."

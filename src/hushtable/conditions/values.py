@@ -20,7 +20,7 @@ from typing import Any, NoReturn, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.domain.attributes import Attribute, Bins, Categories, Edges, Integers, Times
+from hushtable.domain.attributes import AnyText, Attribute, Bins, Categories, Edges, Integers, Times
 from hushtable.domain.kinds import FINEST, plain
 from hushtable.domain.reading import Fate, wall_clock
 from hushtable.errors import BadNumber, BadQuery, shown
@@ -36,6 +36,8 @@ _PLAIN = {int, float, np.int64, np.float64}
 def code_of(attribute: Attribute, value: object) -> int:
     """Return the code that the value names."""
     values = attribute.values
+    if isinstance(values, AnyText):
+        return _code_of_text(attribute, values, value)
     if isinstance(values, Categories):
         own = values.code_of(value)
         code = own if isinstance(own, int) else _code_of_label(attribute, values, value)
@@ -56,6 +58,9 @@ def code_of(attribute: Attribute, value: object) -> int:
 def bound_of(attribute: Attribute, value: object) -> int:
     """Return how many codes lie below the bound; for integers, a bound outside is the nearest inside."""
     values = attribute.values
+    if isinstance(values, AnyText):
+        fact = f"{shown(attribute.name)} has values that nobody can list, so it has no ranges"
+        raise BadQuery(fact, "Give a list of values.")
     if isinstance(values, Categories):
         fact = f"the categories of {shown(attribute.name)} have no order, so they have no ranges"
         raise BadQuery(fact, f"Give a list of values. {_some_categories(values)}")
@@ -223,6 +228,17 @@ def _said(attribute: Attribute, value: object) -> str:
     else:
         text = shown(value.item() if isinstance(value, np.generic) else value)
     return f"{attribute.name} = {text}"
+
+
+def _code_of_text(attribute: Attribute, values: AnyText, value: object) -> int:
+    """Return the code of any text that a row can hold: of one that the release does not show, too."""
+    code = values.code_of(value)
+    if isinstance(code, int):
+        return code
+    if not isinstance(value, str):
+        raise BadQuery(f"{_said(attribute, value)} is not text", "Write the value in quotes.")
+    fact = f"{_said(attribute, value)} is no text of up to {values.longest:,} characters"
+    raise BadQuery(fact, "Longer ones are no values of this attribute.")
 
 
 def _code_of_label(attribute: Attribute, values: Categories, value: object) -> int | None:

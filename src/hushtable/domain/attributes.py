@@ -16,10 +16,12 @@ from hushtable.domain.kinds import Bins, Categories, Edges, Integers
 from hushtable.domain.levels import CategoryLevel, Finer, Level
 from hushtable.domain.limits import LONGEST_TEXT
 from hushtable.domain.reading import Fate
+from hushtable.domain.texts import AnyText
 from hushtable.domain.times import Times
 from hushtable.errors import BadDomain, BadRows, shown
 
 __all__ = [
+    "AnyText",
     "Attribute",
     "Bins",
     "Categories",
@@ -52,7 +54,7 @@ class Other:
     value: str
 
 
-Kind: TypeAlias = Integers | Categories | Bins | Edges | Times
+Kind: TypeAlias = Integers | Categories | Bins | Edges | Times | AnyText
 Rule: TypeAlias = Literal["drop", "clamp", "error"] | Other
 
 
@@ -67,8 +69,8 @@ class Attribute:
     outside the declared values  `outside`                drop, error, clamp, `Other`
     ===========================  =======================  ===============================
 
-    `Other` needs categories, and its value becomes the last of them unless it is one already; clamp
-    needs any other kind.
+    `Other` needs categories, and its value becomes the last of them unless it is one already, or any text,
+    of which its value is one; clamp needs any other kind.
 
     `levels` are coarser values that it can be published with, from fine to coarse. Of an attribute at a level
     of categories, `reads` are the finer ones that rows hold. Neither changes what a release says, so neither
@@ -111,6 +113,11 @@ class Attribute:
     def size(self) -> int:
         """The number of values."""
         return self.values.size
+
+    @property
+    def unlisted(self) -> bool:
+        """Whether nobody can list its values."""
+        return isinstance(self.values, AnyText)
 
     @property
     def described(self) -> int:
@@ -170,6 +177,11 @@ class Attribute:
         return self._code_of_rule(rule)
 
 
+def kind_named(values: Kind) -> str:
+    """Return what a kind of values is called in a domain file, in a sentence."""
+    return "any text" if isinstance(values, AnyText) else type(values).__name__.lower()
+
+
 def _check_name(name: object) -> None:
     """Raise unless `name` can be the name of a released column."""
     if not isinstance(name, str) or not name or not name.isprintable():
@@ -186,13 +198,17 @@ def _check_rule(about: str, rule: object, values: Kind) -> None:
     """Raise unless `rule` is one that values of this kind can follow."""
     allowed = ['"drop"', '"error"']
     fits = rule in ("drop", "error")
-    if isinstance(values, Categories):
+    if isinstance(values, Categories | AnyText):
         allowed.append('{ other = "..." }')
         fits = fits or (isinstance(rule, Other) and isinstance(rule.value, str))
+        if isinstance(rule, Other) and isinstance(values, AnyText) and fits and not values.fits(rule.value):
+            most = f"{values.longest:,} characters"
+            fact = f"{about} = {{ other = {shown(rule.value)} }} is no text of up to {most}"
+            raise BadDomain(fact, "Take a shorter one, or raise `longest`.")
     elif about == "outside":
         allowed.append('"clamp"')
         fits = fits or rule == "clamp"
     if not fits:
         said = f'{{ other = "{rule.value}" }}' if isinstance(rule, Other) else shown(rule)
-        fact = f"{about} = {said} is not a rule for {type(values).__name__.lower()}"
+        fact = f"{about} = {said} is not a rule for {kind_named(values)}"
         raise BadDomain(fact, f"Allowed are {', '.join(allowed[:-1])} and {allowed[-1]}.")

@@ -1,4 +1,5 @@
-"""The values of an attribute, declared in Python: `ht.integers`, `ht.categories`, `ht.bins` and `ht.times`.
+"""The values of an attribute, declared in Python: `ht.integers`, `ht.categories`, `ht.bins`, `ht.times`
+and `ht.any_text`.
 
 Promise: each says what an entry of a domain file says, in the same words and with the same checks; a domain
 that is built of them equals the one that the file declares.
@@ -170,6 +171,26 @@ def times(
     table = {"start": start, "stop": stop, "every": every, "timezone": timezone}
     longer = {} if levels is None else {"levels": _list(levels)}
     return _declared("times", table | longer, column, missing, outside)
+
+
+def any_text(
+    *,
+    longest: int,
+    column: str | None = None,
+    missing: RuleText = "drop",
+    outside: RuleText = "drop",
+) -> Declared:
+    """Declare any text of up to `longest` characters as a value: search words, titles, free codes.
+
+    For values that nobody can list in advance. Such a domain is published with an epsilon and a delta alone,
+    by a law of noise that shows only what many people have in common. Texts are kept and compared as they
+    are stored. Longer ones are `outside`; the rules are those of `categories`.
+
+    >>> import hushtable as ht
+    >>> ht.Domain(word=ht.any_text(longest=40), day=ht.integers(1, 31))
+    Domain(word: any text, day: 31, cells not limited)
+    """
+    return _declared("any_text", {"longest": longest}, column, missing, outside)
 
 
 def _declared(

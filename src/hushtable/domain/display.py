@@ -25,10 +25,17 @@ def html(domain: Domain) -> str:
         column = "" if each.column == each.name else f" (column {each.column})"
         levels = "".join(f"; level {level.name}: {level.values.size:,}" for level in each.levels)
         rules = (rule_in_words(rule) for rule in (each.missing, each.outside))
-        rows.append((each.name + column, kind_in_words(each.values) + levels, f"{each.size:,}", *rules))
+        rows.append(
+            (
+                each.name + column,
+                kind_in_words(each.values) + levels,
+                "not limited" if each.unlisted else f"{each.size:,}",
+                *rules,
+            )
+        )
     more = len(domain.attributes) - len(rows)
     notes = [f"and {more:,} more attributes"] * (more > 0)
-    notes += [f"cells: {cells_in_words(domain.cells_total)}"]
+    notes += [f"cells: {cells_in_words(domain.cells_said)}"]
     notes += ["not reviewed: publishing refuses it (reviewed = false)"] * (not domain.reviewed)
     body = "".join(f"<tr>{_cells('td', row)}</tr>" for row in rows)
     title = f"Domain {domain.title!r}" if domain.title else "Domain"

@@ -22,13 +22,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.domain.attributes import Attribute
+from hushtable.domain.attributes import AnyText, Attribute
 from hushtable.domain.declaring import Declared
 from hushtable.domain.keys import KeySpace
 from hushtable.domain.later import Later
 from hushtable.domain.limits import LARGEST_DOMAIN, LONGEST_COUNTED, LONGEST_NOTE, MOST_ATTRIBUTES
 from hushtable.domain.origins import Origin, origin_of
 from hushtable.domain.syntax import Place, domain_of, table_of, values_table
+from hushtable.domain.texts import KnownTexts
 from hushtable.errors import BadDomain, BadTable, shown
 
 if TYPE_CHECKING:
@@ -169,12 +170,14 @@ class Domain:
         return hashlib.sha256(text.encode()).hexdigest()
 
     def __repr__(self) -> str:
-        sizes = [f"{each.name}: {each.size}" for each in self.attributes[:_SHOWN_ATTRIBUTES]]
+        shown_first = self.attributes[:_SHOWN_ATTRIBUTES]
+        sizes = [f"{each.name}: {'any text' if each.unlisted else each.size}" for each in shown_first]
         more = len(self.attributes) - len(sizes)
         few = self.cells_total < 10**24
         total = self.cells_total if few else f"<about 10^{log10(self.cells_total):.1f}>"
         parts = [repr(self.title)] * bool(self.title) + sizes + [f"{more} more"] * bool(more)
-        parts += [f"cells_total={total}"] + ["reviewed=False"] * (not self.reviewed)
+        parts += ["cells not limited" if self.unlisted else f"cells_total={total}"]
+        parts += ["reviewed=False"] * (not self.reviewed)
         return f"Domain({', '.join(parts)})"
 
     def _repr_html_(self) -> str:
@@ -188,6 +191,20 @@ class Domain:
         return tuple(attribute.name for attribute in self.attributes)
 
     @cached_property
+    def unlisted(self) -> tuple[int, ...]:
+        """The places of the attributes whose values nobody can list: the number of cells is not limited."""
+        return tuple(place for place, attribute in enumerate(self.attributes) if attribute.unlisted)
+
+    def knowing(self, texts: Mapping[int, KnownTexts]) -> Domain:
+        """Return the same domain, in which some texts of the attributes at these places have codes."""
+        attributes = list(self.attributes)
+        for place, known in texts.items():
+            values = attributes[place].values
+            assert isinstance(values, AnyText)
+            attributes[place] = replace(attributes[place], values=replace(values, known=known))
+        return replace(self, attributes=tuple(attributes))
+
+    @cached_property
     def places(self) -> dict[str, int]:
         """Where each attribute stands, by its name."""
         return {name: place for place, name in enumerate(self.names)}
@@ -199,8 +216,13 @@ class Domain:
 
     @property
     def cells_total(self) -> int:
-        """The number of cells, occupied or not."""
+        """The number of cells, occupied or not; where values are `unlisted`, more than data have rows."""
         return self.space.cells_total
+
+    @property
+    def cells_said(self) -> int | None:
+        """The number of cells as people and files say it; None where values are `unlisted`."""
+        return None if self.unlisted else self.cells_total
 
     @cached_property
     def space(self) -> KeySpace:
@@ -316,7 +338,8 @@ def _entries(declared: object, named: Mapping[str, Declared]) -> dict[str, Decla
         raise BadDomain("two attributes have this name", "Rename one of them.", attribute=twice)
     for name, each in entries.items():
         if not isinstance(each, Declared):
-            hint = "Write ht.integers(0, 99), ht.categories([...]), ht.bins(...) or ht.times(...)."
+            kinds = "ht.integers(0, 99), ht.categories([...]), ht.bins(...), ht.times(...)"
+            hint = f"Write {kinds} or ht.any_text(longest=40)."
             raise BadDomain(f"{shown(each)} declares no values", hint, attribute=str(name))
     return entries
 

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.domain.attributes import Bins, Categories, Edges, Integers, Kind, Times
+from hushtable.domain.attributes import AnyText, Bins, Categories, Edges, Integers, Kind, Times
+from hushtable.domain.columns import as_numbers
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -23,7 +24,7 @@ def type_of(values: Kind) -> pa.DataType:
     import pyarrow as pa
 
     match values:
-        case Categories():
+        case Categories() | AnyText():
             return pa.string()
         case Integers():
             return pa.int64()
@@ -39,9 +40,11 @@ def encode(values: Kind, column: pa.ChunkedArray) -> NDArray[np.int64] | None:
     """Return the codes that decode to this column, or None if a value has none."""
     if isinstance(values, Categories):
         return _places(values, column)
-    given = column.to_numpy()
+    if isinstance(values, AnyText):
+        return values.known.places_of(column)
+    given = as_numbers(column)
     codes = np.clip(_guess(values, given), 0, values.size - 1)
-    same = np.array_equal(values.decode(codes).to_numpy(zero_copy_only=False), given)
+    same = np.array_equal(as_numbers(values.decode(codes)), given)
     return codes if same else None
 
 
@@ -50,7 +53,7 @@ def _places(values: Categories, column: pa.ChunkedArray) -> NDArray[np.int64] | 
     import pyarrow.compute as pc
 
     places = pc.index_in(column, value_set=values.decode(np.arange(values.size)))
-    return None if places.null_count else places.to_numpy().astype(np.int64)
+    return None if places.null_count else as_numbers(places).astype(np.int64)
 
 
 def _guess(values: Integers | Bins | Edges | Times, column: NDArray[np.generic]) -> NDArray[np.int64]:
@@ -66,7 +69,7 @@ def _guess(values: Integers | Bins | Edges | Times, column: NDArray[np.generic])
                     column = np.rint(column.astype(np.float64) * shared).astype(np.int64)
             return (column.astype(np.int64) - np.int64(first)) // np.int64(width)
         case Edges():
-            lower = values.decode(np.arange(values.size)).to_numpy()
+            lower = as_numbers(values.decode(np.arange(values.size)))
             return np.searchsorted(lower, column)
         case Times(unit="month", every=months):
             first = (values.start.year - 1970) * 12 + values.start.month - 1

@@ -19,6 +19,7 @@ from math import log
 
 from hushtable.domain.kinds import Bins, Categories, Edges, Integers, plain
 from hushtable.domain.levels import Level, StepLevel
+from hushtable.domain.texts import AnyText
 from hushtable.domain.times import Times, step_in_words
 from hushtable.errors import BadDomain
 
@@ -38,13 +39,13 @@ class RunLevel:
     width: int
 
 
-def runs_of(values: Ordered | Categories, levels: tuple[Level, ...]) -> tuple[RunLevel, ...]:
+def runs_of(values: Ordered | Categories | AnyText, levels: tuple[Level, ...]) -> tuple[RunLevel, ...]:
     """Return the runs of an attribute with these values and declared levels, from short to long.
 
     >>> [(each.name, each.values.size) for each in runs_of(Integers(low=0, high=999), ())]
     [('16', 63), ('256', 4)]
     """
-    if isinstance(values, Categories):
+    if isinstance(values, Categories | AnyText):
         return ()
     return _runs(values, tuple(each.values for each in levels if isinstance(each, StepLevel)))
 

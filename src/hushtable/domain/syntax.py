@@ -13,7 +13,18 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from hushtable.domain.attributes import Attribute, Bins, Categories, Edges, Integers, Kind, Other, Rule, Times
+from hushtable.domain.attributes import (
+    AnyText,
+    Attribute,
+    Bins,
+    Categories,
+    Edges,
+    Integers,
+    Kind,
+    Other,
+    Rule,
+    Times,
+)
 from hushtable.domain.category_files import read_categories
 from hushtable.domain.kinds import as_exact, as_whole
 from hushtable.domain.levels import CategoryLevel, Level, bin_levels, category_levels, time_levels
@@ -24,11 +35,22 @@ from hushtable.errors import BadDomain, shown
 
 _ALLOWED = {
     "the domain": ("title", "counts", "reviewed", "attribute"),
-    "an attribute": ("name", "column", "integers", "categories", "bins", "times", "missing", "outside"),
+    "an attribute": (
+        "name",
+        "column",
+        "integers",
+        "categories",
+        "bins",
+        "times",
+        "any_text",
+        "missing",
+        "outside",
+    ),
     "integers": ("low", "high"),
     "categories": ("file", "column", "label", "values", "labels", "levels"),
     "bins": ("start", "stop", "step", "edges", "levels"),
     "times": ("start", "stop", "every", "timezone", "levels"),
+    "any_text": ("longest",),
     "missing": ("other",),
     "outside": ("other",),
 }
@@ -38,10 +60,11 @@ _EXAMPLES = {
     "categories": 'categories = ["north", "south"], or { file = "regions.csv", column = "region" }',
     "bins": "bins = { start = 0, stop = 100, step = 5 }, or { edges = [0, 18, 65] }",
     "times": 'times = { start = "2024-01-01", stop = "2025-01-01", every = "1 day" }',
+    "any_text": "any_text = { longest = 40 }",
     "missing": 'missing = "drop"',
     "outside": 'outside = "drop"',
 }
-_KINDS = ("integers", "categories", "bins", "times")
+_KINDS = ("integers", "categories", "bins", "times", "any_text")
 _EVERY = re.compile(rf"([0-9]{{1,9}}) *({'|'.join(UNITS)})s?")
 
 
@@ -110,6 +133,9 @@ def _values(kind: str, said: object, place: Place | None) -> tuple[Kind, tuple[L
         raise BadDomain("integers have no levels", hint)
     table = _table(said, kind)
     match kind:
+        case "any_text":
+            _need(table, kind, ("longest",))
+            return AnyText(longest=as_whole(table["longest"], name="longest")), ()
         case "integers":
             _need(table, kind, ("low", "high"))
             return Integers(**{key: as_whole(table[key], name=key) for key in ("low", "high")}), ()
@@ -287,6 +313,8 @@ def values_table(values: Kind) -> dict[str, Any]:
             return {"bins": {"start": str(start), "stop": str(stop), "step": str(step)}}
         case Edges(edges=edges):
             return {"bins": {"edges": [str(edge) for edge in edges]}}
+        case AnyText(longest=longest):
+            return {"any_text": {"longest": longest}}
         case Times(start=first, stop=end, timezone=zone):
             clock = {"start": str(first), "stop": str(end)}
             return {"times": clock | {"every": values.step_text, "timezone": zone}}

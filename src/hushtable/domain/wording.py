@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import log10
 
-from hushtable.domain.attributes import Bins, Categories, Edges, Integers, Kind, Other, Rule, Times
+from hushtable.domain.attributes import AnyText, Bins, Categories, Edges, Integers, Kind, Other, Rule, Times
 from hushtable.domain.kinds import plain
 from hushtable.domain.measure import Unit
 from hushtable.errors import printable
@@ -26,6 +26,8 @@ def kind_in_words(values: Kind) -> str:
             return f"{bins} of {plain(step)} from {plain(start)} to {plain(stop)}"
         case Edges(edges=edges):
             return f"{many(values.size, 'bin', 'bins')} with edges {_listed([plain(edge) for edge in edges])}"
+        case AnyText(longest=longest):
+            return f"any text of up to {many(longest, 'character', 'characters')}"
         case Times(start=start):
             first = start.date() if values.whole_days else start
             steps = many(values.size, "step", "steps")
@@ -41,13 +43,15 @@ def size_in_words(values: Kind) -> str:
             return many(values.size, "category", "categories")
         case Bins() | Edges():
             return many(values.size, "bin", "bins")
+        case AnyText():
+            return "any text"
         case Times():
             return f"{values.size:,} x {values.step_text}"
 
 
 def is_ordered(values: Kind) -> bool:
     """Return whether values lie below and above others."""
-    return not isinstance(values, Categories)
+    return not isinstance(values, Categories | AnyText)
 
 
 def rule_in_words(rule: Rule) -> str:
@@ -78,8 +82,13 @@ def bounds_in_words(unit: Unit, *, rows: bool = True, cells_of: str = "") -> str
     return f"at most {many(unit.max_cells, 'cell', 'cells')}{cells_of}, {often} in each"
 
 
-def cells_in_words(cells: int) -> str:
-    """Return a number of cells, exact, and as a power of ten where that is easier to grasp."""
+def cells_in_words(cells: int | None) -> str:
+    """Return a number of cells, exact, and as a power of ten where that is easier to grasp.
+
+    None is that of a domain with values that nobody can list.
+    """
+    if cells is None:
+        return "not limited"
     if cells >= _HUGE:
         return f"about 10^{log10(cells):.1f}"
     return f"{cells:,}" + (f" (about 10^{log10(cells):.1f})" if cells >= _LARGE else "")

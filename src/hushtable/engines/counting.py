@@ -17,7 +17,7 @@ from hushtable.engines.registry import engine_of
 from hushtable.engines.sliced.counting import Counted, CountRequest
 from hushtable.engines.sliced.engine import quiet
 from hushtable.engines.sliced.paths import check_categories
-from hushtable.errors import within_memory
+from hushtable.errors import BadChoice, shown, within_memory
 from hushtable.noise import KeyStream
 from hushtable.table.sparse import SparseTable
 
@@ -60,8 +60,12 @@ def count(
     SparseTable(shape=(121,), counts=<private>)
     """
     measure = Measure(count_column=count_column, sum_column=sum_column, clamp=clamp, unit=unit)
+    declared = as_domain(domain)
+    if declared.unlisted:
+        fact = f"the values of {shown(declared.names[declared.unlisted[0]])} are any text, which has no codes"
+        raise BadChoice(fact, "Publish with `ht.publish`, an epsilon and a delta; or declare categories.")
     request = CountRequest(
-        domain=as_domain(domain),
+        domain=declared,
         measure=measure,
         where=where,
         query=query,

@@ -19,6 +19,10 @@ MARK = b"hushtable.file"  # a key in the metadata of Arrow and Parquet files; a 
 
 WORKBOOK_CREATOR = "hushtable export"  # in the properties of a workbook
 
+REPORT_MARK = "hushtable report"
+CARD_HEADING = "# A record for the registry of differential privacy deployments, made by hushtable card."
+CARD_CREDIT = "Described by hushtable card."
+
 _MOST = 1 << 20  # bytes at either end of a file
 _QUOTED = re.compile(rb'"(?:[^"]|"")*"(?:,"(?:[^"]|"")*")*')
 _PICTURES = {
@@ -30,6 +34,7 @@ _PAGE = re.compile(
     rb'<!doctype html>\n<html lang="en">\n<head>.{0,2000}<meta name="generator" content="hushtable ',
     re.DOTALL,
 )
+_REPORT = re.compile(_PAGE.pattern.replace(b"hushtable ", REPORT_MARK.encode() + b'"'), re.DOTALL)
 _EMPTY = {"json": b"[\n]\n", "jsonl": b""}
 _OF_ANSWERS = ["estimate", "standard_error", "low", "high"]
 
@@ -48,6 +53,29 @@ def is_picture(kind: str) -> Callable[[Path], bool]:
 def is_page(path: Path) -> bool:
     """Return whether a file is a page that we made."""
     return _PAGE.match(_start(path)) is not None
+
+
+def is_report(kind: str) -> Callable[[Path], bool]:
+    """Return how to recognise a report that we made: .html, .md or .pdf."""
+
+    def is_ours(path: Path) -> bool:
+        if kind == ".pdf":
+            found = _ends(path)
+            return found.startswith(b"%PDF-") and found.endswith(f"%{REPORT_MARK}\n".encode())
+        if kind == ".md":
+            return _start(path).startswith(f"<!-- {REPORT_MARK} -->\n".encode())
+        return _REPORT.match(_start(path)) is not None
+
+    return is_ours
+
+
+def is_card(path: Path) -> bool:
+    """Return whether a file is a card that we made: YAML with our first line, or JSON with our credit."""
+    found = _start(path)
+    credit = f'\n "creditText": {json.dumps(CARD_CREDIT)},\n'
+    return found.startswith(f"{CARD_HEADING}\n".encode()) or (
+        found.startswith(b'{\n "@context": {\n') and credit.encode() in found
+    )
 
 
 def is_table(kind: str, what: str | None, names: Sequence[str] = ()) -> Callable[[Path], bool]:

@@ -142,6 +142,8 @@ def wanted_cost(
         raise BadChoice("`rho` has no delta", "Leave `delta` out, or give it with `epsilon`.")
     if delta is not None:
         delta = as_positive(delta, name="delta", hint=DELTA_HINT)
+        if delta == 1:
+            raise BadNumber(name="delta", value="1", allowed="promises nothing", hint=DELTA_HINT)
     return Cost(epsilon=epsilon, rho=rho, delta=delta or 0)
 
 

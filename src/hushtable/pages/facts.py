@@ -50,6 +50,23 @@ def counted(terms: Terms) -> list[str]:
     return said
 
 
+def protected(terms: Terms) -> str:
+    """Return what one unit is, in a word."""
+    measure = terms.measure
+    if measure.unit is not None:
+        return one_line(measure.unit.column)
+    if measure.count_column is not None:
+        return "counted person"
+    return "row of the owner's prepared table" if terms.rows_are_units else "row"
+
+
+def nothing_in(rows: int) -> list[str]:
+    """Return what to tell first of a file without rows."""
+    if rows:
+        return []
+    return ["This file has no rows: every noisy count was below the cutoff. It says next to nothing."]
+
+
 def odds(terms: Terms) -> dict[str, str | int] | None:
     """Return what epsilon bounds, one person out and one in; None where it is not pure.
 
@@ -101,6 +118,8 @@ def accuracy(views: Sequence[View], terms: Terms) -> list[dict[str, Any]]:
 
 def _published(terms: Terms, number: int | None, label: str) -> str:
     """Return how a table was published."""
+    if terms.nodes.named(terms.domain) is not None and not terms.parts:
+        return f"worked out from the published {terms.structure.row}s"
     if number is None:
         if not terms.parts and label == ", ".join(terms.domain.names):
             own = terms
@@ -186,6 +205,11 @@ def citation(terms: Terms, *, title: str, digest: str) -> str:
 def size_in_words(terms: Terms, rows: int) -> str:
     """Return how much was published."""
     row = terms.structure.row
+    if terms.domain.unlisted:
+        return f"{rows:,} published rows; how many {row}s there may be is not limited"
+    if not terms.law.noises_empty:
+        cells = cells_in_words(terms.units_total)
+        return f"{rows:,} published rows, of {cells} {row}s; those that somebody is in got noise"
     return f"{rows:,} published rows, out of {cells_in_words(terms.units_total)} {row}s that got noise"
 
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from os import PathLike
@@ -27,7 +26,7 @@ from hushtable.files.placing import new_file, only
 from hushtable.files.recognising import is_page
 from hushtable.pages import facts
 from hushtable.pages.asked import AskedRelease, Estimated
-from hushtable.pages.encoding import as_json, encoded, is_vague, item_of_page, used_codes
+from hushtable.pages.encoding import allowed, as_json, encoded, is_vague, item_of_page, used_codes
 from hushtable.pages.views import MOST_GROUPS, LeftOut, View, views_of
 from hushtable.plots.words import measured, one_line
 
@@ -124,7 +123,10 @@ def _data(
         "total": facts.estimate_in_words(total),
         "size": facts.size_in_words(terms, len(release)),
         "confidence": f"{100 * confidence:.10g} %",
-        "warnings": [one_line(each) for each in release.noise.warnings if release.noise.is_noise],
+        "warnings": [
+            *(one_line(each) for each in release.noise.warnings if release.noise.is_noise),
+            *facts.nothing_in(len(release)),
+        ],
         "accuracy": facts.accuracy(views, terms),
         "cautions": facts.cautions(terms, confidence=confidence),
         "dictionary": facts.dictionary(terms),
@@ -165,7 +167,7 @@ def _filled(data: Mapping[str, Any], *, asking: bool) -> str:
     """Return the template with its slots filled, all in one pass: what fills one is not looked at again."""
     template, style, script = (_read(f"page.{end}") for end in ("html", "css", "js"))
     policy = _POLICY.format(
-        script=_allowed(script), style=_allowed(style), connect="'self'" if asking else "'none'"
+        script=allowed(script), style=allowed(style), connect="'self'" if asking else "'none'"
     )
     bodies = "\n".join(
         f'<script type="application/json" id="view-{number}">{as_json(body)}</script>'
@@ -183,8 +185,3 @@ def _filled(data: Mapping[str, Any], *, asking: bool) -> str:
 
 def _read(name: str) -> str:
     return files("hushtable.pages").joinpath(name).read_text(encoding="utf-8")
-
-
-def _allowed(text: str) -> str:
-    """Return what a policy calls a script or style: what stands between its tags, byte for byte."""
-    return f"sha256-{b64encode(hashlib.sha256(text.encode()).digest()).decode()}"

@@ -168,7 +168,8 @@ def _sized(terms: Terms, hopeless: set[str], groups: int) -> Iterator[tuple[tupl
     published = [each for each in published if each] or [named_items(domain, domain.names)]
     singles = list(
         {
-            each.name: each for each in [*_singles(domain), *(item for table in published for item in table)]
+            each.name: each
+            for each in [*single_items(domain), *(item for table in published for item in table)]
         }.values()
     )
     tables = {frozenset(each.name for each in table): tuple(table) for table in published if len(table) > 1}
@@ -208,7 +209,7 @@ def _shared(sizes: Sequence[int], room: int) -> list[int]:
     return [given[place] for place in range(len(sizes))]
 
 
-def _singles(domain: Domain) -> list[Named]:
+def single_items(domain: Domain) -> list[Named]:
     """Return each attribute at its own values and at every level that it declares."""
     return [
         _named(domain, label_of(domain, item), place, attribute_at(domain, item))

@@ -11,7 +11,8 @@ from fractions import Fraction
 from math import log
 from typing import NamedTuple
 
-from hushtable.errors import BadChoice
+from hushtable.domain.domain import Domain
+from hushtable.errors import BadChoice, shown
 from hushtable.laws.costs import Cost
 from hushtable.laws.curves import gaussian_rho
 from hushtable.laws.law import NoiseLaw
@@ -21,6 +22,26 @@ from hushtable.methods.tuning import auto_cutoff
 
 AUTO = "auto"
 CHOICES = ("geometric", "truncated-geometric", "gaussian", "gaussian-stability")  # the first of the best
+
+
+def check_values(domain: Domain, law: type[NoiseLaw], *, distributed: bool = False) -> None:
+    """Raise where a domain has values that nobody can list, and the noise or the engine needs a list."""
+    if not domain.unlisted:
+        return
+    name = shown(domain.names[domain.unlisted[0]])
+    if law.noises_empty:
+        fact = (
+            f"the values of {name} are any text, and noise of the law {law.name!r} is also drawn for values "
+            "that no row has, so all of them must be listed"
+        )
+        hint = (
+            "Give `epsilon` and `delta`, and no `law`: then nothing but values that many have in common is "
+            "shown. Or declare categories."
+        )
+        raise BadChoice(fact, hint)
+    if distributed:
+        fact = f"the values of {name} are any text, and Spark counts cells of declared values"
+        raise BadChoice(fact, "Publish from files, on one machine; or declare categories.")
 
 
 class Cutoff(NamedTuple):
@@ -67,6 +88,13 @@ def law_for(
         return sum(log(max(law.floats.variance, 1e-300)) for law in laws)
 
     return min(kinds, key=noise)
+
+
+def law_of_unlisted(cost: Cost, *, one: Sensitivities) -> type[NoiseLaw]:
+    """Return the law with the lowest cutoff of those that need no list of values."""
+    kinds = [law_named(name) for name in CHOICES if not law_named(name).noises_empty]
+    laws = [law_of_cells(kind, cost, one=one) for kind in kinds]  # which raises where a unit changes too much
+    return type(min(laws, key=lambda law: law.least_cutoff or 0))
 
 
 def cutoffs(

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from hushtable.planning.sweep import Sweep
 
 # Okabe and Ito's colours, in an order of falling contrast.
-_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00")
-_MARKS = ("o", "s", "^", "D", "v")
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00")
+MARKS = ("o", "s", "^", "D", "v")
 _FLOOR = 1e-6  # errors below are none
 
 
@@ -58,7 +58,7 @@ def _panel(axes: Axes, sweep: Sweep, places: list[float], name: str) -> None:
 
     plans = sweep.by_epsilon if name == "epsilon" else sweep.by_size
     given = sweep.plan.spent if name == "epsilon" else float(sweep.plan.size)
-    for size, colour, mark in zip(sweep.plan.zero_errors, _COLOURS, _MARKS, strict=False):
+    for size, colour, mark in zip(sweep.plan.zero_errors, COLOURS, MARKS, strict=False):
         errors = [max(each.recommended.errors[size] / each.zero_errors[size], _FLOOR) for each in plans]
         axes.plot(places, errors, color=colour, lw=1.3, zorder=2)
         for place, error, each in zip(places, errors, plans, strict=True):

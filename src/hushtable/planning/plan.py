@@ -30,7 +30,7 @@ from hushtable.planning.choosing import CUTOFFS, best_cutoff, curve, recommended
 from hushtable.planning.cubes import CubePrediction
 from hushtable.planning.judges import JUDGES, judged
 from hushtable.planning.judging import CLEARLY, Judgement
-from hushtable.planning.laws import cutoffs, law_for, law_of_cells
+from hushtable.planning.laws import check_values, cutoffs, law_for, law_of_cells, law_of_unlisted
 from hushtable.planning.predictions import Prediction, Predictor, Setting
 from hushtable.planning.profile import LARGEST_DOMAIN, Profile
 from hushtable.planning.questions import QuestionPlan, asked_questions, planned_by_default, planned_for
@@ -370,8 +370,9 @@ def plan(
     """Say what a release would be worth, before its epsilon is spent.
 
     Guarantee: no row is read. For questions (`ask`, as in `ht.publish`; without any assumption, those that
-    people usually ask) the plan is an `ht.QuestionPlan`, which says the error to expect of each. Else it is
-    an `ht.Plan` of a table of cells. That follows from what is declared, and from one assumption about it:
+    people usually ask) the plan is an `ht.QuestionPlan`, which says the error to expect of each, and with an
+    assumption how much that is of what a group holds. Else it is an `ht.Plan` of a table of cells. That
+    follows from what is declared, and from one assumption about it:
 
     ==============================================  ===================================================
     assumption                                      meaning
@@ -380,7 +381,7 @@ def plan(
                                                     log-normal ones where normal ones fall below 1
     `profile`                                       an `ht.Profile`, or a CSV file of count,cells
     `like`                                          an older public release of a table of this kind
-    more than one of them; one of them and `ask`    `BadPlan`
+    more than one of them                           `BadPlan`
     ==============================================  ===================================================
 
     Take assumptions from public sources. `unit`, `count_column`, `sum_column`, `clamp`, `level` and `law` are
@@ -404,7 +405,7 @@ def plan(
         raise BadPlan("the domain has more than 10^300 cells", "Declare fewer attributes, or coarser ones.")
     wanted = wanted_cost(epsilon=epsilon, rho=rho, delta=delta)
     measure = Measure(count_column=count_column, sum_column=sum_column, clamp=clamp, unit=unit)
-    kind = _planned_law(wanted, law, measure, cells=declared.cells_total, size=size)
+    kind = _planned_law(wanted, law, measure, declared, size=size)
     cost = kind.price(wanted)
     whole = kind.budget(cost)
     share = as_fraction(total_share, name="total_share")
@@ -413,9 +414,6 @@ def plan(
         raise BadNumber(name="total_share", value=total_share, allowed="must be from 0 to below 1", hint=hint)
     assumed = (expect_cells, expect_mean, expect_sd, profile, like)
     if ask is not None or all(each is None for each in assumed):
-        if any(each is not None for each in assumed):
-            fact = "questions are planned from public sizes alone, and an assumption about the table is given"
-            raise BadPlan(fact, "Leave `ask` or the assumption out.")
         budget = Budget(whole, kind.change(measure.sensitivities.added_up()), kind)
         rows = Priority(size=size).size
         if ask is None:
@@ -426,8 +424,11 @@ def plan(
                     fact, "Give one: expected cells, mean and sd; a profile; or a release it is like."
                 )
             return found
-        return planned_for(declared, asked_questions(declared, ask), size=rows, budget=budget)
-    made = planned(
+        made = planned_for(declared, asked_questions(declared, ask), size=rows, budget=budget)
+        if all(each is None for each in assumed):
+            return made
+        return replace(made, profile=_assumed((expect_cells, expect_mean, expect_sd), profile, like))
+    of_cells = planned(
         title=declared.title,
         cells_total=declared.cells_total,
         cost=cost,
@@ -440,17 +441,23 @@ def plan(
         domain=declared,
         law_name=kind.name,
     )
-    return replace(made, allowed=wanted) if wanted.delta else made
+    return replace(of_cells, allowed=wanted) if wanted.delta else of_cells
 
 
-def _planned_law(cost: Cost, name: str | None, measure: Measure, *, cells: int, size: int) -> type[NoiseLaw]:
+def _planned_law(
+    cost: Cost, name: str | None, measure: Measure, domain: Domain, *, size: int
+) -> type[NoiseLaw]:
     """Return the law to plan with: one that noises every cell, since only these are predicted."""
     one = measure.sensitivities
-    if name in (None, "auto") and cost.delta:
+    choosing = name in (None, "auto") and cost.delta
+    if choosing and domain.unlisted:
+        name = law_of_unlisted(cost, one=one).name
+    elif choosing:
         rows = Priority(size=size).size  # checked
-        found = cutoffs(cost, one=one, cells=cells, size=rows, thresholds=False)
+        found = cutoffs(cost, one=one, cells=domain.cells_total, size=rows, thresholds=False)
         name = min(found, key=lambda each: each.cutoff).law
     kind = law_for(cost, name, one=one)
+    check_values(domain, kind)
     if not kind.noises_empty:
         least = law_of_cells(kind, cost, one=one).least_cutoff
         fact = (

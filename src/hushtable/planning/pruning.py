@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import ceil
 from typing import NamedTuple
 
 import numpy as np
@@ -30,7 +31,7 @@ from hushtable.laws.law import NoiseLaw
 from hushtable.planning.merging import CountLaw, Merging
 from hushtable.planning.profile import Profile
 from hushtable.structures.addresses import LineAddresses
-from hushtable.structures.branching import BranchingTree, least_cutoff
+from hushtable.structures.branching import BranchingTree, lowest_rank
 from hushtable.structures.fitting import ALIKE
 from hushtable.structures.lines import Line
 
@@ -81,7 +82,7 @@ class ProfileTree:
             self.laws.append(_with_zero(merging.law(1 << shift)))
             self.siblings.append(_with_zero(merging.law(max(children - 1, 1) << shift)))
 
-    def chances(self, noise: FloatView, cutoff: int) -> list[Chances]:
+    def chances(self, noises: Sequence[FloatView], cutoff: float) -> list[Chances]:
         """Return which nodes are kept, level by level."""
         found = [Chances(np.ones(1), np.ones(1))]
         for level in range(1, self.tree.levels):
@@ -90,7 +91,8 @@ class ProfileTree:
             if level > 1:
                 parents = np.add.outer(counts, siblings.values)
                 above = np.interp(parents, self.laws[level - 1].values, found[-1].kept) @ siblings.chances
-            found.append(Chances(above, above * noise.tail(cutoff - counts, 0)))
+            least = self.tree.cutoff_at(level, cutoff)
+            found.append(Chances(above, above * noises[level].tail(np.ceil(least - counts), 0)))
         return found
 
     def rows(self, chances: list[Chances]) -> tuple[float, float]:
@@ -108,13 +110,19 @@ def _with_zero(law: CountLaw) -> CountLaw:
     return CountLaw(np.append(0.0, law.values), np.append(empty, law.chances))
 
 
+def least_of(tree: BranchingTree, laws: Sequence[NoiseLaw]) -> int:
+    """Return the smallest cutoff of a tree of some size, that of its noisiest level."""
+    return ceil(lowest_rank(tree, laws) / tree.unit)
+
+
 class PrunedTree:
     """A profile's tree, pruned at a cutoff: what is kept, and what is known of it."""
 
     def __init__(self, table: ProfileTree, *, laws: Sequence[NoiseLaw], cutoff: int) -> None:
         self.table, self.cutoff = table, cutoff
-        self.noise, self.root_noise = laws[-1].floats, laws[0].floats
-        self.chances = table.chances(self.noise, cutoff)
+        self.noises = [law.floats for law in laws]
+        self.cutoffs = [table.tree.cutoff_at(level, cutoff) for level in range(table.tree.levels)]
+        self.chances = table.chances(self.noises, cutoff)
 
     @classmethod
     def of_size(cls, table: ProfileTree, *, laws: Sequence[NoiseLaw], size: int) -> PrunedTree:
@@ -123,7 +131,7 @@ class PrunedTree:
         def at(cutoff: int) -> PrunedTree:
             return cls(table, laws=laws, cutoff=cutoff)
 
-        low = high = least_cutoff(table.tree.branching, laws[-1])
+        low = high = least_of(table.tree, laws)
         while at(high).rows > size:
             low, high = high, 2 * high
         while high - low > max(1, high // _CLOSE):
@@ -153,21 +161,23 @@ class PrunedTree:
     @property
     def root(self) -> float:
         """The mean square by which the root is off."""
-        trust, off = _from_below(self.known[0], self.table.children[0], self.root_noise)
-        return trust**2 * self.root_noise.variance + (1 - trust) ** 2 * off
+        noise = self.noises[0]
+        trust, off = _from_below(self.known[0], self.table.children[0], noise)
+        return trust**2 * noise.variance + (1 - trust) ** 2 * off
 
     def _known(self, level: int, below: Known | None) -> Known:
         """Return what is known of children on a level, by what is known of theirs."""
-        noise, children, law = self.noise, self.table.children[level - 1], self.table.laws[level]
+        noise, children, law = self.noises[level], self.table.children[level - 1], self.table.laws[level]
+        cutoff = self.cutoffs[level]
         counts, examined = law.values, law.chances * self.chances[level].above
-        lifted, first, second = (noise.tail(self.cutoff - counts, power) for power in range(3))
+        lifted, first, second = (noise.tail(np.ceil(cutoff - counts), power) for power in range(3))
         kept, absent = examined * lifted, examined * (1 - lifted)
         some = max(float(kept.sum()), _LEAST)
         # 1. Moments of kept children, around the mean of all children, and of their noise.
         apart = counts - self._mean_noisy(level - 1) / children
         square_apart, both = float(kept @ apart**2) / some, float((examined * first) @ apart) / some
         square_noise = float((examined @ second) / some)
-        least = (ALIKE * self.cutoff) ** 2
+        least = (ALIKE * cutoff) ** 2
         around = max(square_apart + 2 * both + square_noise - noise.variance, least)
         # 2. What the fit makes of a kept child: noise and what lies below it first, then the mean.
         trust, off, variance = 1.0, 0.0, noise.variance
@@ -182,7 +192,7 @@ class PrunedTree:
         mean = float(absent @ counts) / max(float(absent.sum()), _LEAST)
         spread = float(absent @ (counts - mean) ** 2) / max(float(absent.sum()), _LEAST)
         extra = share / max(1 - share, _LEAST) * (square_noise - noise.variance)
-        taken = min(max(spread + extra, least), float(self.cutoff) ** 2)
+        taken = min(max(spread + extra, least), cutoff**2)
         uneven, jump = self._hidden(level, absent)
         return Known(
             kept_share=share,
@@ -197,8 +207,9 @@ class PrunedTree:
         if level == 0:
             return self.table.profile.people
         law, chances = self.table.laws[level], self.chances[level]
-        examined, start = law.chances * chances.above, self.cutoff - law.values
-        lifted = float(examined @ (law.values * self.noise.tail(start, 0) + self.noise.tail(start, 1)))
+        examined, start = law.chances * chances.above, np.ceil(self.cutoffs[level] - law.values)
+        noise = self.noises[level]
+        lifted = float(examined @ (law.values * noise.tail(start, 0) + noise.tail(start, 1)))
         return lifted / max(float(law.chances @ chances.kept), _LEAST)
 
     def _hidden(self, level: int, absent: Array) -> tuple[float, float]:

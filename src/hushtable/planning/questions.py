@@ -23,6 +23,7 @@ from hushtable.domain.items import Item, attribute_at, is_as_fine, items_and_ran
 from hushtable.domain.wording import is_ordered
 from hushtable.errors import BadChoice, shown
 from hushtable.laws.rationals import as_positive
+from hushtable.planning.profile import Profile
 from hushtable.planning.sharing import (
     STEPS,
     WHOLE,
@@ -46,6 +47,7 @@ _CELLS_OF_TWO = 0.8  # the share of the cells of two attributes, whose own quest
 _CELLS_OF_MORE = 0.1
 _TOTAL = 0.2  # how much the total counts beside a question: it is asked for, and completes what is hidden
 _LISTED = 60  # questions, or tables, on a page
+_NAMED = 5  # in a sentence
 _EVERYBODY = "total"  # the table over no attribute
 
 
@@ -85,6 +87,7 @@ class QuestionPlan:
     shares: tuple[int, ...]
     size: int
     tree: Structure | None = None  # what is published instead of tables
+    profile: Profile | None = None  # what the table is assumed to look like, if that was said
 
     def __repr__(self) -> str:
         return _text(self)
@@ -124,10 +127,7 @@ class QuestionPlan:
 
     def asked(self, question: AskedQuestion) -> str:
         """Return what a question is called: as it may be asked."""
-        return ",".join(
-            _quoted(self.domain, item) + ":ranges" * (item.place in question.ranges)
-            for item in question.items
-        )
+        return named(self.domain, question)
 
     def groups(self, question: AskedQuestion) -> int:
         """Return how many groups a question has, each with any range."""
@@ -166,10 +166,17 @@ class QuestionPlan:
         )
         return sqrt(lattice.mean_variance(depths) * finer)
 
+    def held(self, question: AskedQuestion) -> float | None:
+        """Return what a group of a question, or a range, holds on average, if there is an assumption."""
+        if self.profile is None:
+            return None
+        return self.profile.people * question.sought.cells(self.domain) / self.domain.cells_total
+
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain numbers and texts, for JSON."""
         total = sum(self.shares)
-        return {
+        assumed = {} if self.profile is None else {"assumed": self.profile.words}
+        return assumed | {
             "tables": [
                 {
                     "table": self.label(items) or _EVERYBODY,
@@ -185,6 +192,7 @@ class QuestionPlan:
                     "groups": self.groups(each),
                     "error": self._error(each.items, each.ranges),
                 }
+                | ({} if self.profile is None else {"held": self.held(each)})
                 for each in self.questions
             ],
         }
@@ -193,10 +201,14 @@ class QuestionPlan:
 def _text(plan: QuestionPlan) -> str:
     """Return the page: questions with the error to expect, then the tables that answer them."""
     asked, total = [["question", "groups", "error to expect"]], sum(plan.shares)
+    if plan.profile is not None:
+        asked[0] += ["a group holds", "of that"]
     for each in plan.questions[:_LISTED]:
-        error = plan._error(each.items, each.ranges)
+        error, held = plan._error(each.items, each.ranges), plan.held(each)
         said = "depends on the counts: a cutoff hides small ones" if error is None else f"± {number(error)}"
         asked.append([plan.asked(each), f"{plan.groups(each):,}", said])
+        if held is not None:
+            asked[-1] += [number(held), "" if error is None else percent(error / held)]
     tables = [["table", "cells", f"share of {plan.budget.word}", "published"]]
     for items, share in plan._of_all[:_LISTED]:
         kind = "whole" if plan.is_whole(items) else f"up to {plan.size:,} rows"
@@ -210,12 +222,25 @@ def _text(plan: QuestionPlan) -> str:
     if any(each.ranges for each in plan.questions):
         lead = lead.replace("in a group", "in a group, or in a range between any two values")
     parts = [paragraph(lead), aligned(asked), paragraph("They come from these tables:"), aligned(tables)]
+    if plan.profile is not None:
+        assumed = f"Assumed, never from the private table: {plan.profile.words}. A group holds so many on "
+        parts.insert(0, paragraph(f"{assumed}average: many may hold less. {_lost(plan)}".rstrip()))
     if plan.tree is not None:
         told = f"The cells are too many for whole tables, so a tree is published: structure=ht.{plan.tree!r}."
         return "\n\n".join([paragraph(told), aligned(asked)])
     if len(plan.questions) > _LISTED or len(plan.tables) > _LISTED:
         parts.append("Only the first are listed; `to_dict()` and --json have all.")
     return "\n\n".join(parts)
+
+
+def _lost(plan: QuestionPlan) -> str:
+    """Return which questions have more noise than a group holds."""
+    errors = [(each, plan._error(each.items, each.ranges), plan.held(each)) for each in plan.questions]
+    lost = [plan.asked(each) for each, error, held in errors if error and held is not None and error > held]
+    if not lost:
+        return ""
+    more = f" and {len(lost) - _NAMED} more" if len(lost) > _NAMED else ""
+    return f"Lost in noise: {'; '.join(lost[:_NAMED])}{more}. Ask at coarser levels, or spend more."
 
 
 def asked_questions(domain: Domain, ask: object) -> tuple[AskedQuestion, ...]:
@@ -288,12 +313,34 @@ def _tree(domain: Domain, questions: Sequence[AskedQuestion], size: int) -> Stru
     if len(questions) > 1 or question.items != everything:
         cells = cells_of(domain, question.items)
         fact = f"ranges are asked for in {cells:,} cells, and whole tables have up to {WHOLE * size:,}"
-        hint = "Ask at a coarser level, raise the size, or publish a tree alone: structure=ht.Tree()."
+        longer = _in_longer_runs(domain, question, size)
+        instead = (
+            "" if longer is None else f"Ask for ranges of runs, as in {shown(named(domain, longer))}. Or "
+        )
+        rest = "ask at a coarser level, raise the size, or publish a tree alone: structure=ht.Tree()."
+        hint = instead + (rest if instead else rest[0].upper() + rest[1:])
         raise BadChoice(fact, hint)
     if len(question.ranges) > 1:
         return Tree(order="morton")
     names = sorted(domain.names, key=lambda name: domain.places[name] in question.ranges)
     return Tree(order=names if len(names) > 1 else None)
+
+
+def _in_longer_runs(domain: Domain, question: AskedQuestion, size: int) -> AskedQuestion | None:
+    """Return the question with ranges of the shortest runs that whole tables have room for, if there are."""
+    items = sorted(question.items)
+    while not is_whole(domain, tuple(items), size):
+        found = []
+        for axis, item in enumerate(items):
+            levels = range(1, len(levels_of(domain.attributes[item.place])) + 1)
+            for coarser in (Item(item.place, level) for level in levels):
+                if item.place in question.ranges and cells_of(domain, [coarser]) < cells_of(domain, [item]):
+                    found.append((cells_of(domain, [coarser]), axis, coarser))
+        if not found:
+            return None
+        _, axis, coarser = max(found)
+        items[axis] = coarser
+    return AskedQuestion(tuple(items), question.weight, question.ranges)
 
 
 def _extra(
@@ -356,6 +403,13 @@ def _pairs(domain: Domain, size: int) -> Iterable[tuple[Item, ...]]:
             if cells_of(domain, pair) <= WHOLE * size:
                 yield pair
         yield (Item(one), Item(two))
+
+
+def named(domain: Domain, question: AskedQuestion) -> str:
+    """Return a question as it may be asked."""
+    return ",".join(
+        _quoted(domain, item) + ":ranges" * (item.place in question.ranges) for item in question.items
+    )
 
 
 def _quoted(domain: Domain, item: Item) -> str:

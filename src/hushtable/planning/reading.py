@@ -13,11 +13,13 @@ from math import ceil
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hushtable.errors import BadPlan, shown
 from hushtable.planning.profile import LARGEST, LARGEST_DOMAIN, Array, Profile
 from hushtable.release.reading import read_head
 from hushtable.release.record import ReleaseFile
+from hushtable.release.terms import Terms
 
 _HEADER = {"count", "cells"}
 _FORM = "A profile is CSV with the columns count,cells, as in 1,60000: so many cells hold that count."
@@ -75,20 +77,18 @@ def profile_like(path: str | os.PathLike[str]) -> Profile:
     3. What the noisy total has beyond the rest lies below the cutoff: as much on each count from 1 on.
     """
     release = ReleaseFile(Path(path), read_head(Path(path)))
-    if release.terms.nodes.named(release.domain) is not None:
-        fact = f"{Path(path).name}: its rows are nodes of a structure, and a plan is about cells"
-        raise BadPlan(fact, "Take a release of cells, or state what you expect.")
     if release.domain.cells_total > LARGEST_DOMAIN:
         raise BadPlan(f"{Path(path).name}: its domain has more than 10^300 cells", "Take another release.")
-    terms, total = release.terms, float(release.domain.cells_total)
-    counts = np.sort(release.counts[release.counts > 0].astype(np.float64))
+    terms, noisy, people = _table_of_cells(release, Path(path).name)
+    total = float(release.domain.cells_total)
+    counts = np.sort(noisy[noisy > 0].astype(np.float64))
     cells = np.maximum(1.0, (terms.threshold or 0.0) / counts)
     lowest = max(1, ceil(terms.cutoff or 0))
     noise_rows = total * float(terms.law.floats.tail(np.array([float(lowest)]))[0])
     before = np.cumsum(cells) - cells
     cells = np.clip(before + cells - noise_rows, 0.0, cells)
     words = f"counts as in the older release {Path(path).name}, without those that noise alone explains"
-    hidden = (terms.total or 0) - float((counts * cells).sum())
+    hidden = people - float((counts * cells).sum())
     if lowest > 1 and hidden >= 1:
         values, extra = _below(lowest, hidden, total - float(cells.sum()))
         counts, cells = np.append(counts, values), np.append(cells, extra)
@@ -100,6 +100,30 @@ def profile_like(path: str | os.PathLike[str]) -> Profile:
         fact = f"{Path(path).name}: noise alone explains all its rows"
         raise BadPlan(fact, "Take another release, or state what you expect.")
     return Profile(counts=counts[cells > 0], cells=cells[cells > 0], words=words)
+
+
+def _table_of_cells(release: ReleaseFile, name: str) -> tuple[Terms, NDArray[np.int64], float]:
+    """Return the terms of the cells of a release, their noisy counts, and the noisy total or 0.
+
+    Of several tables, the smallest that is published whole tells the total where none was bought.
+    """
+    terms, nodes = release.terms, release.terms.nodes
+    people = float(terms.total or 0)
+    if not terms.parts:
+        if nodes.named(release.domain) is not None:
+            fact = f"{name}: its rows are nodes of a structure, and a plan is about cells"
+            raise BadPlan(fact, "Take a release of cells, or state what you expect.")
+        return terms, release.counts, people
+    numbers, tables = release.codes[:, 0], range(len(terms.parts))
+    whole = [number for number in tables if terms.parts[number].method.complete]
+    if whole and terms.total is None:
+        smallest = min(whole, key=lambda number: nodes.marginals[number].domain.cells_total)
+        people = float(release.counts[numbers == smallest].sum())
+    for number in tables:
+        if nodes.is_finest(number):
+            return terms.part(number), release.counts[numbers == number], people
+    fact = f"{name}: none of its tables has all attributes, and a plan is about their cells"
+    raise BadPlan(fact, "Take a release with such a table, or state what you expect.")
 
 
 def _below(cutoff: int, people: float, free: float) -> tuple[Array, Array]:

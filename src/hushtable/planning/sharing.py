@@ -3,8 +3,8 @@
 Promise: shares follow from public sizes alone. The measure is the weighted geometric mean, over the
 questions, of the root mean square error of a group; where the shares are best, every table has as large a
 share as it contributes to the answers, so they are found by giving each what it contributes, again and again.
-No question is to have a larger error than from noise on every cell: those that would, count more, just until
-they do not.
+No question by one or two attributes is to have a larger error than from noise on every cell, and no other one
+of a tenth more: those that would, count more, just until they do not.
 Cost: tenths of a second for tens of tables, seconds for hundreds.
 """
 
@@ -41,8 +41,9 @@ _WORTH = 0.004  # a smaller share is not worth a table
 _TRIES = 20
 _FASTEST = 1.5  # by which a question may count more, or less, than in the try before
 _LEAST = 0.02  # of an equal share, where a try starts: what is given in proportion never comes back from 0
-_AT_MOST = 0.97  # of the variance that a table of all cells would have, so that no question is worse off
-_AT_MOST_OF_CELLS = 1.21
+# Of the variance that a table of all cells would have, so that no question by one or two is worse off. Tables
+# of more have few such cells in each of theirs: to hold them to that as well costs all other questions.
+_AT_MOST, _AT_MOST_OF_MORE, _FEW = 0.97, 1.21, 2
 _MET, _NEAR = 1.005, 0.98  # of what is allowed, which leaves room for that
 
 Items = tuple[Item, ...]
@@ -182,7 +183,8 @@ def shared(
     """Return the candidates that are worth a table, and their shares; `reserved` is for others."""
     tables = list(candidates)
     cells = np.array([each.cells(domain) for each in questions])
-    allowed = np.where(cells <= 1.0, _AT_MOST_OF_CELLS, _AT_MOST) * budget.variance(1.0) * cells
+    more = (cells <= 1.0) | np.array([len(each.items) > _FEW for each in questions])
+    allowed = np.where(more, _AT_MOST_OF_MORE, _AT_MOST) * budget.variance(1.0) * cells
     while True:
         whole = [items for items in tables if is_whole(domain, items, size)]
         everyone = [*whole, *(items for items in tables if items not in whole)]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from math import ceil
+from math import ceil, sqrt
 from typing import TYPE_CHECKING
 
 from hushtable.errors import BadChoice
@@ -18,9 +18,9 @@ from hushtable.methods.settings import Filter, Method
 from hushtable.planning.judging import Judgement
 from hushtable.planning.predictions import BYTES, Prediction
 from hushtable.planning.profile import Profile
-from hushtable.planning.pruning import ProfileTree, PrunedTree
+from hushtable.planning.pruning import ProfileTree, PrunedTree, least_of
 from hushtable.planning.ranges import RangeErrors
-from hushtable.structures.branching import least_cutoff
+from hushtable.structures.branching import BranchingTree
 from hushtable.structures.lines import LARGEST_LINE
 from hushtable.structures.orders import MORTON
 from hushtable.structures.pruned import Tree
@@ -79,6 +79,13 @@ def predict_tree(
         fact = "a plan knows trees over cells in a line, and this one is in z-order"
         raise BadChoice(fact, "Name attributes as its order, or publish without a plan.")
     table = ProfileTree(profile, cells_total=cells_total, branching=structure.branching)
+    if structure.shares is None:
+        table.tree = table.tree.shared_by(
+            profile.people / max(sqrt(law_for(Fraction(1)).floats.variance), 1e-100)
+        )
+    else:
+        tree = table.tree
+        table.tree = BranchingTree(tree.addresses, branching=tree.branching, shares=structure.shares)
     shares = table.tree.shares
     laws = [law_for(Fraction(share, sum(shares))) for share in shares]
     if method.size is not None:
@@ -86,7 +93,7 @@ def predict_tree(
     else:
         pruned = PrunedTree(table, laws=laws, cutoff=ceil(Fraction(method.cutoff or 1)))
     real, empty = table.rows(pruned.chances)
-    if method.size is not None and pruned.cutoff > least_cutoff(structure.branching, laws[-1]):
+    if method.size is not None and pruned.cutoff > least_of(table.tree, laws):
         # The cutoff is that of the size, which is filled up by lot from nodes right below it.
         real, empty = (each * method.size / (real + empty) for each in (real, empty))
     leaves = table.laws[-1].chances * pruned.chances[-1].kept * table.nodes[-1]

@@ -96,7 +96,8 @@ def _chosen(terms: Terms, groups: pa.Table, names: Sequence[str], total_groups: 
     places = [places for _, places in found]
     order = np.ravel_multi_index(places, [len(side) for side in sides])
     if total_groups > len(groups) or bool((order[1:] < order[:-1]).any()):
-        return _list(attributes, codes, amounts, most=_MOST_ASKED)  # the largest, wherever they lie
+        # The largest, wherever they lie.
+        return _list(attributes, codes, amounts, most=_MOST_ASKED, there=total_groups)
     for name, side in zip(names, sides, strict=True):
         if len(side) > _MOST_GROUPS and side.spans is not None:
             raise _too_many(f"{len(side):,} groups of {shown(name)}", f"{_MOST_GROUPS:,}")
@@ -105,12 +106,17 @@ def _chosen(terms: Terms, groups: pa.Table, names: Sequence[str], total_groups: 
     (side,) = sides
     scattered = isinstance(side.kind, Integers) and (len(side) <= _FEW_WHOLE or side.gaps.size)
     if side.spans is None or scattered:
-        return _list(attributes, codes, amounts, most=_MOST_LISTED)
+        return _list(attributes, codes, amounts, most=_MOST_LISTED, there=total_groups)
     return Picture(draw_line if side.timed else draw_columns, sides, amounts)
 
 
 def _list(
-    attributes: Sequence[Attribute], codes: Sequence[NDArray[np.int64]], amounts: Amounts, *, most: int
+    attributes: Sequence[Attribute],
+    codes: Sequence[NDArray[np.int64]],
+    amounts: Amounts,
+    *,
+    most: int,
+    there: int,
 ) -> Picture:
     """Return groups of one or two attributes as one list of bars, or the largest of them."""
     if len(codes[0]) > most:
@@ -121,6 +127,7 @@ def _list(
         kind=attributes[0].values,
         name=_BETWEEN.join(one_line(each.name) for each in attributes),
         labels=[_BETWEEN.join(group) for group in zip(*labels, strict=True)],
+        hidden=there - len(codes[0]),
     )
     return Picture(draw_bars, [side], amounts)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.domain.attributes import Categories, Edges
+from hushtable.domain.attributes import AnyText, Categories, Edges
 from hushtable.plots.page import ABOVE, GREY
 from hushtable.plots.scales import Along, Amounts
 from hushtable.plots.ticks import label_groups, label_numbers
@@ -48,7 +48,7 @@ def draw_map(axes: Axes, rows: Along, columns: Along, amounts: Amounts) -> float
         keys = [Patch(fc=colour, ec=GREY, lw=0.4, label=label) for colour, label in named.items()]
         axes.legend(handles=keys, ncols=3, **ABOVE)
     # A list reads from the top; numbers grow upwards.
-    from_top = rows.spans is None and isinstance(rows.kind, Categories | Edges)
+    from_top = rows.spans is None and isinstance(rows.kind, AnyText | Categories | Edges)
     axes.set(xlim=x[[0, -1]], ylim=y[[-1, 0]] if from_top else y[[0, -1]])
     height = min(max(0.28 * len(rows), 2.4), 6.0)
     label_groups(axes.xaxis, columns, length=5.8, longest=_LONGEST)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.domain.attributes import Attribute, Bins, Categories, Edges, Integers, Kind, Times
+from hushtable.domain.attributes import AnyText, Attribute, Bins, Categories, Edges, Integers, Kind, Times
 from hushtable.domain.columns import as_numbers
 from hushtable.domain.kinds import FINEST, plain
 from hushtable.errors import BadQuery
@@ -39,6 +39,7 @@ class Along:
     kind: Kind
     name: str
     labels: list[str]
+    hidden: int = 0  # groups of a list that are not among these
     spans: NDArray[np.float64] | None = None
 
     def __len__(self) -> int:
@@ -83,6 +84,8 @@ def labels_of(kind: Kind, codes: NDArray[np.int64]) -> list[str]:
             return [number_text(low + code, plain_below=inf) for code in codes.tolist()]
         case Categories(values=texts, labels=labels):
             return [one_line((labels or texts)[code]) or "(empty)" for code in codes]
+        case AnyText():
+            return [one_line(text) or "(empty)" for text in kind.decode(codes).to_pylist()]
         case Bins(start=start, step=step):
             return [_bin_text(start + code * step, start + (code + 1) * step) for code in codes.tolist()]
         case Edges(edges=edges):

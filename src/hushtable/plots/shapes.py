@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.plots.page import ABOVE, INK
+from hushtable.plots.page import ABOVE, GREY, INK
 from hushtable.plots.scales import Along, Amounts
 from hushtable.plots.ticks import label_amounts, label_groups
 from hushtable.plots.words import cut
@@ -41,12 +41,15 @@ def draw_bars(axes: Axes, groups: Along, amounts: Amounts) -> float:
     axes.barh(places, estimate, height=0.72, color=_FILL)
     axes.hlines(places, low, high, color=INK, linewidth=0.9)
     axes.set_yticks(places, labels=labels)
-    axes.set_ylim(many - 0.4, -0.6)
+    if groups.hidden:
+        more = f"{groups.hidden:,} more {'group is' if groups.hidden == 1 else 'groups are'} not shown"
+        axes.text(0.01, many, more, transform=axes.get_yaxis_transform(), va="center", color=GREY)
+    axes.set_ylim(many - 0.4 + bool(groups.hidden), -0.6)
     axes.set_ylabel(groups.name)
     axes.tick_params("y", length=0)
     axes.spines["left"].set_visible(False)
     label_amounts(axes.xaxis, amounts)
-    return max(many, 2) * pitch
+    return max(many + bool(groups.hidden), 2) * pitch
 
 
 def draw_columns(axes: Axes, groups: Along, amounts: Amounts) -> float:

@@ -19,7 +19,14 @@ from hushtable.laws.costs import Cost
 from hushtable.laws.law import NoiseLaw, law_to_draw
 from hushtable.ledger.ledger import Ledger
 from hushtable.planning.judges import check_covered, judged, planned_size
-from hushtable.planning.laws import law_for, law_of_cells, of_cells, usual_law
+from hushtable.planning.laws import (
+    check_values,
+    law_for,
+    law_of_cells,
+    law_of_unlisted,
+    of_cells,
+    usual_law,
+)
 from hushtable.planning.plan import Plan
 from hushtable.planning.plan import plan as planned
 from hushtable.planning.sharing import Budget
@@ -95,6 +102,7 @@ def decided(recipe: Recipe) -> Decision:
     distributed = recipe.engine == "spark" or engine_of(recipe.data).distributed
     one = recipe.measure.sensitivities
     law = _law(recipe, domain)
+    check_values(domain, law, distributed=distributed)
     cost = law.price(recipe.cost)
     budget = law.budget(cost)
     # Noise beyond all bounds is told first.
@@ -162,6 +170,8 @@ def _law(recipe: Recipe, domain: Domain) -> type[NoiseLaw]:
     """Return the law of the noise: for a table of cells alone, or for several tables."""
     one = recipe.measure.sensitivities
     wanted: Any = recipe.structure
+    if domain.unlisted and recipe.law in (None, AUTO) and recipe.cost.delta and recipe.cost.rho is None:
+        return law_of_unlisted(recipe.cost, one=one)
     if recipe.law is not None or usual_law(recipe.cost) is not None:
         return law_for(recipe.cost, recipe.law, one=one)
     alone = wanted == Cells() or (wanted is None and recipe.summary is not None)

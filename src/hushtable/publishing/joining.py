@@ -11,6 +11,8 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.domain.keys import sorting_order
+from hushtable.engines.sliced.closing import RunTexts
 from hushtable.release.terms import Part, Terms
 from hushtable.structures.table_space import largest_of
 from hushtable.summaries.summary import Summary
@@ -34,7 +36,13 @@ def finished(terms: Terms, total: int | None, drawn: Sequence[Summary]) -> tuple
     """Return what was drawn as rows, and the terms with what it met."""
     if not terms.parts:
         (summary,) = drawn
-        met = replace(terms, total=total, cutoff=summary.cutoff, threshold=summary.threshold)
+        met = replace(
+            terms,
+            structure=summary.structure,
+            total=total,
+            cutoff=summary.cutoff,
+            threshold=summary.threshold,
+        )
         return met, rows_of(summary)
     parts = [
         replace(part, cutoff=each.cutoff, threshold=each.threshold)
@@ -55,6 +63,13 @@ def joined(
         np.concatenate([each.weights for each in drawn]),
     )
     return replace(terms, total=total, parts=tuple(parts), **same), rows
+
+
+def listed(terms: Terms, rows: Rows, texts: RunTexts) -> tuple[Terms, Rows]:
+    """Return rows with codes of the texts that they show alone, in their order, and terms that know these."""
+    domain, codes = texts.listed(terms.domain, rows.codes)
+    order = sorting_order(domain.space.pack(codes))
+    return replace(terms, domain=domain), Rows(codes[order], rows.counts[order], rows.weights[order])
 
 
 def summary_of(terms: Terms, rows: Rows) -> Summary:

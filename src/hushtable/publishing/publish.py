@@ -38,7 +38,7 @@ from hushtable.methods.settings import Method
 from hushtable.noise import BitSource, KeyStream, cell_noise
 from hushtable.planning.plan import Plan
 from hushtable.publishing.deciding import Decision, decided
-from hushtable.publishing.joining import finished
+from hushtable.publishing.joining import finished, listed
 from hushtable.publishing.judging import check_plan, check_worth, recorded
 from hushtable.publishing.paying import Payment
 from hushtable.publishing.recipe import Recipe
@@ -200,6 +200,8 @@ def _drawn_and_written(
         total = quiet(noisy_total, counted, of_total, entropy) if of_total is not None else None
         drawn = quiet(drawn_summaries, counted, terms, entropy, threads, progress)
         met, rows = finished(terms, total, drawn)
+        if counted.texts is not None:
+            met, rows = listed(met, rows, counted.texts)
         tally = counted.tally
     # 5. Write the file whole, and only then say that the release is finished.
     digest = write_release(

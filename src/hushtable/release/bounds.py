@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from hushtable.domain.attributes import Categories
+from hushtable.domain.attributes import AnyText, Categories, Kind
 from hushtable.domain.limits import MOST_ROWS
 from hushtable.release.terms import Terms
 from hushtable.structures.structure import Column
@@ -20,6 +20,7 @@ class Width(NamedTuple):
     text: bool
 
 
+_BYTES_OF_A_CHARACTER = 4  # at most, as UTF-8
 _NUMBER = Width(8, text=False)  # or a time
 
 
@@ -46,4 +47,12 @@ def _width(terms: Terms, column: Column) -> Width:
     if column.holds == "text":
         return Width(column.longest, text=True)
     values = terms.domain.attributes[column.place].values if column.valued else None
-    return Width(values.longest, text=True) if isinstance(values, Categories) else _NUMBER
+    return _width_of(values)
+
+
+def _width_of(values: Kind | None) -> Width:
+    if isinstance(values, Categories):
+        return Width(values.longest, text=True)
+    if isinstance(values, AnyText):
+        return Width(_BYTES_OF_A_CHARACTER * values.longest, text=True)
+    return _NUMBER

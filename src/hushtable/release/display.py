@@ -62,6 +62,8 @@ def _facts(release: ReleaseFile) -> dict[str, str]:
     terms, all_rows = release.terms, release.terms.units_total
     m = f"{all_rows:,}" if all_rows < 10**15 else f"about 10^{log10(all_rows):.1f}"
     facts = {"rows": f"{len(release):,} of {m} {terms.structure.row}s"}
+    if terms.domain.unlisted:
+        facts = {"rows": f"{len(release):,} {terms.structure.row}s; how many there are is not limited"}
     if (structure := terms.nodes.named(terms.domain)) is not None:
         facts["structure"] = structure
     facts["summary"] = _summary(release)

@@ -40,7 +40,7 @@ from hushtable.structures.cells import Cells
 from hushtable.structures.registry import STRUCTURES
 from hushtable.structures.structure import Structure
 
-FORMAT = 6  # the highest that is known; older kinds of files keep theirs, so that older readers open them
+FORMAT = 7  # the highest that is known; older kinds of files keep theirs, so that older readers open them
 KEY = "hushtable"
 DOMAIN_KEY = "hushtable.domain"
 PART_KEY = "file_part"  # `parts` are the marginals of a cube
@@ -62,7 +62,7 @@ class Said(NamedTuple):
 def entries_of(terms: Terms, part: FilePart | None = None) -> dict[str, str]:
     """Return the entries of the footer: the terms, and beside them the domain if it is long."""
     document = {
-        "format": _format_of(terms.structure, part, terms.law_name, terms.measure.unit),
+        "format": _format_of(terms.domain, terms.structure, part, terms.law_name, terms.measure.unit),
         "version": terms.version,
         "guarantee": terms.guarantee,
         "domain_digest": terms.domain.digest,
@@ -148,7 +148,7 @@ def _terms(said: Said) -> Terms:
     structure, law_name = _structure(document), _law_name(document)
     unit = _unit_of(law_name)
     measure = _measure(_object(_get(document, "measure"), "its measure"))
-    if document["format"] != _format_of(structure, said.part, law_name, measure.unit):
+    if document["format"] != _format_of(domain, structure, said.part, law_name, measure.unit):
         _refuse(f"its format is {document['format']}, which does not fit its structure")
     total = _get(document, "total", str | None)
     spent = _exact(document, f"total_{unit}")
@@ -247,13 +247,17 @@ def _law_name(document: Mapping[str, Any]) -> str:
         raise BadRelease(f"its noise has the law {shown(name)}, which is not known here", hint) from None
 
 
-def _format_of(structure: Structure, part: FilePart | None, law_name: str, unit: Unit | None) -> int:
+def _format_of(
+    domain: Domain, structure: Structure, part: FilePart | None, law_name: str, unit: Unit | None
+) -> int:
     """Return the number of the format: 1 for cells, 2 for the nodes of a tree, 3 for sketches and cubes.
 
     A part of any of them has 4, so that no older reader takes it for the whole. Several tables have 5, and so
     has whatever has noise of another law, so that no older reader takes it for geometric. Whatever counts
-    people cell by cell has 6, for older readers know of rows alone.
+    people cell by cell has 6, for older readers know of rows alone. Values that nobody can list have 7.
     """
+    if domain.unlisted:
+        return 7
     if unit is not None and unit.max_cells is not None:
         return 6
     if law_name != DEFAULT_LAW:
@@ -265,7 +269,8 @@ def _structure(document: Mapping[str, Any]) -> Structure:
     name = _get(document, "structure", str)
     if name not in STRUCTURES:
         _refuse(f"its structure is {shown(name)}, which this version of hushtable does not know")
-    return STRUCTURES[name].from_entries(partial(_get, document))
+    # Levels of a tree share epsilon in the usual way where the footer does not say how.
+    return STRUCTURES[name].from_entries(partial(_get, {"shares": None, **document}))
 
 
 def _kind_entries(terms: Terms) -> dict[str, Any]:

@@ -18,6 +18,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
+from hushtable.domain.attributes import AnyText
+from hushtable.domain.domain import Domain
 from hushtable.domain.limits import LARGEST_FOOTER, MOST_PARTS
 from hushtable.errors import BadRelease, printable, shown
 from hushtable.files.parts import is_part_name, part_name
@@ -213,6 +215,7 @@ def _file_rows(path: Path, footer: Footer, terms: Terms, *, most: int) -> pa.Tab
             for batch in parquet.iter_batches(batch_size=at_once, row_groups=[number]):
                 part = pa.Table.from_batches([batch]).slice(0, most - found)
                 parts.append(_with_finite_weights(_with_texts(part, texts).cast(schema)))
+                _check_any_texts(terms.domain, parts[-1])
                 found += part.num_rows
                 if found >= most:
                     break
@@ -248,6 +251,19 @@ def _with_finite_weights(part: pa.Table) -> pa.Table:
     if not pc.all(pc.is_finite(part.column("weight")), min_count=0).as_py():
         raise BadRelease("its column 'weight' holds values that are not finite", _ASK)
     return part
+
+
+def _check_any_texts(domain: Domain, part: pa.Table) -> None:
+    """Raise unless texts of attributes that list none are UTF-8 and as short as they may be."""
+    import pyarrow.compute as pc
+
+    for place in domain.unlisted:
+        attribute, column = domain.attributes[place], part.column(domain.names[place])
+        column.validate(full=True)  # of UTF-8
+        longest = pc.max(pc.utf8_length(column)).as_py() or 0
+        if not isinstance(attribute.values, AnyText) or longest > attribute.values.longest:
+            fact = f"its column {shown(attribute.name)} holds a text of {longest:,} characters"
+            raise BadRelease(fact, f"Its domain allows fewer. {_ASK}")
 
 
 def _contents(file: BinaryIO) -> tuple[Footer, Contents]:

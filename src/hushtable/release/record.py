@@ -7,16 +7,19 @@ Cost: opening reads footers; rows are read when they are first asked for, and ke
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.domain.columns import as_numbers
 from hushtable.domain.domain import Domain
 from hushtable.domain.later import Later
+from hushtable.domain.texts import KnownTexts, in_order
 from hushtable.errors import MissingPackage, within_memory
 from hushtable.laws.costs import Cost
 from hushtable.methods.settings import Method
@@ -40,8 +43,8 @@ class ReleaseFile:
     """A published table: rows, and the terms on which they were published."""
 
     def __init__(self, path: Path, head: Head) -> None:
-        self.path, self.terms = path, head.terms
-        self._head = head
+        self.path, self._head = path, head
+        self.terms = self._knowing(head.terms)
 
     def __len__(self) -> int:
         return self._head.rows
@@ -51,6 +54,17 @@ class ReleaseFile:
 
     def _repr_html_(self) -> str:
         return display.html(self)
+
+    def _knowing(self, terms: Terms) -> Terms:
+        """Return terms in which texts that nobody can list have codes, if rows show them: as needed."""
+        known = {
+            place: KnownTexts(partial(self._texts, terms.domain.names[place]))
+            for place in terms.domain.unlisted
+        }
+        return replace(terms, domain=terms.domain.knowing(known)) if known else terms
+
+    def _texts(self, name: str) -> pa.Array:
+        return in_order(self._table.column(name))
 
     @property
     def domain(self) -> Domain:
@@ -142,12 +156,12 @@ class ReleaseFile:
     @cached_property
     def counts(self) -> NDArray[np.int64]:
         """The noisy counts."""
-        return _frozen(self._table.column("count").to_numpy())
+        return _frozen(as_numbers(self._table.column("count")))
 
     @cached_property
     def weights(self) -> NDArray[np.float64]:
         """The weights: sums of them estimate sums of the table."""
-        return _frozen(self._table.column("weight").to_numpy())
+        return _frozen(as_numbers(self._table.column("weight")))
 
 
 def _frozen(array: NDArray[Any]) -> NDArray[Any]:

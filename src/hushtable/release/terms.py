@@ -170,6 +170,9 @@ class Terms:
     def _check_threshold(self) -> None:
         """Raise where noise in occupied cells alone comes with anything but a filter of cells."""
         if law_named(self.law_name).noises_empty:
+            if self.domain.unlisted:
+                fact = "it has values that nobody can list, and noise in cells that are empty"
+                raise BadRelease(fact, "Ask who made it.")
             return
         try:
             least = self.law.least_cutoff or 0

@@ -8,13 +8,19 @@ Cost: a few operations on arrays; nothing is listed.
 
 from __future__ import annotations
 
-from math import ceil, log
+from collections.abc import Sequence
+from math import ceil, gcd, log
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.laws.law import NoiseLaw
 from hushtable.structures.addresses import Addresses, Numbers
+
+_USUAL = 4  # the share of a level, where the root has 1
+# By simulation on lines and squares (docs/decisions/041). A node of a line should hold `_FEW` deviations of
+# the noise; where it holds less, shares fall as this power of it. In trees of `_MANY` levels none falls.
+_FEW, _FALLING, _MANY = 34.0, 0.75, 8
 
 
 class BranchingTree:
@@ -32,13 +38,17 @@ class BranchingTree:
     [16, 8]
     """
 
-    def __init__(self, addresses: Addresses, *, branching: int) -> None:
+    def __init__(self, addresses: Addresses, *, branching: int, shares: Sequence[int] | None = None) -> None:
         self.addresses, self.branching = addresses, branching
         step = branching.bit_length() - 1
         self.shifts: tuple[int, ...] = tuple(reversed([*range(0, addresses.bits, step), addresses.bits]))
         counts = [1 << (addresses.bits - shift) for shift in self.shifts]
         self.offsets = tuple(sum(counts[:level]) for level in range(len(counts)))
         self.nodes_total: int = sum(counts)
+        # How levels share epsilon: the root, which few answers need, has a quarter of another's share.
+        self.shares: tuple[int, ...] = (
+            (1, *(_USUAL,) * (self.levels - 1)) if shares is None else tuple(shares)
+        )
 
     @property
     def levels(self) -> int:
@@ -46,9 +56,28 @@ class BranchingTree:
         return len(self.shifts)
 
     @property
-    def shares(self) -> tuple[int, ...]:
-        """How levels share epsilon: the root, which few answers need, has a quarter of another's share."""
-        return (1, *(4,) * (self.levels - 1))
+    def least_share(self) -> int:
+        """The smallest share of epsilon that a level has, the root's excepted: its nodes have the cutoff."""
+        return min(self.shares[1:], default=self.shares[0])
+
+    @property
+    def weights(self) -> tuple[int, ...]:
+        """What counts of each level are multiplied by where they are compared: their shares, made short."""
+        unit = gcd(*self.shares[1:])
+        return (1, *(share // unit for share in self.shares[1:]))
+
+    @property
+    def unit(self) -> int:
+        """The smallest of the weights, the root's excepted."""
+        return min(self.weights[1:], default=1)
+
+    def cutoff_at(self, level: int, cutoff: float) -> float:
+        """Return the cutoff of a level: as much lower as its noise is, where the largest is given."""
+        return cutoff * self.least_share / self.shares[level] if level else cutoff
+
+    def shared_by(self, total: float) -> BranchingTree:
+        """Return the tree with shares that suit its noisy total, in deviations of noise at all of epsilon."""
+        return BranchingTree(self.addresses, branching=self.branching, shares=shares_by(self, total))
 
     def __repr__(self) -> str:
         return f"BranchingTree(branching={self.branching}, levels={self.levels})"
@@ -86,8 +115,8 @@ class BranchingTree:
         return found
 
 
-def least_cutoff(branching: int, law: NoiseLaw) -> int:
-    """Return the smallest cutoff at which noise alone does not make a tree grow: public.
+def least_cutoff(branching: int, law: NoiseLaw, *, weight: int = 1) -> int:
+    """Return the smallest cutoff at which noise alone does not make a tree grow, of weighed counts: public.
 
     An empty node sends b P[X >= c] of its b children over a cutoff c on average. At a distance of ln(b/2) + 1
     folds, that is about 1/e.
@@ -97,4 +126,47 @@ def least_cutoff(branching: int, law: NoiseLaw) -> int:
     >>> least_cutoff(16, Geometric(Fraction(1, 60)))
     185
     """
-    return ceil(law.floats.distance(log(branching / 2) + 1))
+    return ceil(law.floats.distance(log(branching / 2) + 1) * weight)
+
+
+def lowest_rank(tree: BranchingTree, laws: Sequence[NoiseLaw]) -> int:
+    """Return the smallest weighed count at which noise alone makes no level grow: public."""
+    if tree.levels == 1:
+        return least_cutoff(tree.branching, laws[0])
+    levels = zip(laws[1:], tree.weights[1:], strict=True)
+    return max(least_cutoff(tree.branching, law, weight=weight) for law, weight in levels)
+
+
+def shares_by(tree: BranchingTree, total: float) -> tuple[int, ...]:
+    r"""Return how levels should share epsilon, by a noisy total in deviations of noise: public.
+
+    A question cuts nodes along its border: of B nodes of a level over d dimensions some B^((d-1)/d), each
+    with children that are added up. Noise adds up to least if shares are as the cube roots of how many these
+    are (Cormode, Procopiuc, Srivastava, Shen, Yu 2012). A level whose nodes would hold little beside the
+    noise, if people were everywhere, gets less; but in deep trees hardly, where they must be close together.
+    All shares are whole numbers with the sum that they usually have: so the root's own is always the same.
+
+    >>> from hushtable.structures.addresses import LineAddresses
+    >>> from hushtable.structures.lines import Line
+    >>> tree = BranchingTree(LineAddresses(Line((4096,), places=(0,))), branching=16)
+    >>> shares_by(tree, 10.0**6), shares_by(tree, 70.0)
+    ((1, 4, 4, 4), (1, 9, 2, 1))
+    """
+    number = tree.levels - 1
+    if number < 2:
+        return tree.shares
+    dimensions = tree.addresses.dimensions
+    nodes = 2.0 ** (tree.addresses.bits - np.array(tree.shifts[:-1], dtype=np.float64))
+    children = -np.diff(np.array(tree.shifts, dtype=np.float64))
+    cut = np.cbrt(2.0**children * nodes ** ((dimensions - 1) / dimensions))
+    reached = np.minimum(max(total, 1.0) / (_FEW / dimensions**2 * nodes), 1.0)
+    wanted = cut * reached**_FALLING
+    wanted = np.maximum(wanted, wanted.max() * min((number / _MANY) ** 3, 1.0))
+    # One for each level, and the rest by the largest remainders; of equal ones the upper level comes first.
+    parts = wanted / wanted.sum() * (_USUAL * number)
+    shares = np.maximum(np.floor(parts), 1.0)
+    for _ in range(int(_USUAL * number - shares.sum())):
+        shares[np.argmax(parts - shares)] += 1
+    while shares.sum() > _USUAL * number:
+        shares[np.argmax(np.where(shares > 1, shares - parts, -np.inf))] -= 1
+    return (1, *(int(share) for share in shares))

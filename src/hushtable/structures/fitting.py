@@ -387,7 +387,8 @@ def _levels(
             cells=tree.cells_of(prefixes, level),
             branches=tree.branches(prefixes, level) if level + 1 < tree.levels else np.ones_like(prefixes),
             noise=variances[level],
-            cutoff=cutoff,
+            # What it tells of: the children, or at the end the nodes themselves.
+            cutoff=tree.cutoff_at(min(level + 1, tree.levels - 1), cutoff),
             above=above,
             sparing=sparing,
         )

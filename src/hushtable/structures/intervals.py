@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.domain.columns import as_column
+from hushtable.domain.columns import as_column, as_numbers
 from hushtable.domain.domain import Domain
 from hushtable.domain.encoding import encode
 from hushtable.domain.keys import KeySpace
@@ -84,7 +84,7 @@ def _intervals(nodes: IntervalSpace, domain: Domain, table: pa.Table) -> Interva
     lasts = np.empty_like(firsts)
     for column in wanted:
         if column.holds == "level":
-            levels[:, column.place] = table.column(column.name).to_numpy()
+            levels[:, column.place] = as_numbers(table.column(column.name))
             continue
         found = values_in(domain, table, column)
         (firsts if column.holds == "first" else lasts)[:, column.place] = found

@@ -15,9 +15,11 @@ from numpy.typing import NDArray
 from hushtable.structures.branching import BranchingTree
 from hushtable.structures.trees import DyadicTree, Numbers
 
+LARGEST_RANK = 1 << 62  # above all noisy counts: the rank of a root that stays
+
 
 class Paths(NamedTuple):
-    """The smallest noisy count on the path from the root to each node, and the node's level."""
+    """The smallest weighed count on the path from the root to each node, and the node's level."""
 
     minima: NDArray[np.int64]
     levels: NDArray[np.intp]
@@ -26,9 +28,17 @@ class Paths(NamedTuple):
 RootedTree: TypeAlias = DyadicTree | BranchingTree
 
 
+def weighed_counts(counts: NDArray[np.int64], weights: NDArray[np.int64] | int) -> NDArray[np.int64]:
+    """Return counts times the weights of their levels, within what 64 bits hold."""
+    most = LARGEST_RANK // np.asarray(weights)
+    weighed: NDArray[np.int64] = np.clip(counts, -most, most) * weights
+    return weighed
+
+
 def paths(tree: RootedTree, nodes: Numbers, counts: NDArray[np.int64]) -> Paths:
     """Return the paths of ascending nodes that come with all their ancestors."""
-    minima, levels = counts.copy(), tree.level_of(nodes)
+    levels = tree.level_of(nodes)
+    minima = weighed_counts(counts, np.array(tree.weights)[levels])
     edges = np.searchsorted(levels, np.arange(1, tree.levels + 1))
     for level, (low, high) in enumerate(pairwise(edges), start=1):
         above = np.searchsorted(nodes[:low], tree.parents(nodes[low:high], level))

@@ -7,8 +7,9 @@ Cost: nothing is listed; numbers follow from the sizes of attributes.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import sqrt
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from hushtable.domain.domain import Domain
 from hushtable.domain.keys import KeySpace, ascending
 from hushtable.domain.measure import Measure
-from hushtable.errors import BadChoice, BadRelease, BadTable, shown
+from hushtable.errors import BadChoice, BadRelease, BadTable, InternalError, shown
 from hushtable.laws.law import NoiseLaw
 from hushtable.methods.settings import Filter, Method
 from hushtable.structures.addresses import MOST_BITS, Addresses, LineAddresses, MortonAddresses
@@ -39,6 +40,8 @@ from hushtable.structures.structure import HINT, ROWS, Codes, Column, Entry, Nod
 if TYPE_CHECKING:
     import pyarrow as pa
 
+_LARGEST_SHARE = 1000
+_LEAST_DEVIATION = 1e-100  # in place of 0, where it divides
 _BRANCHINGS = tuple(1 << bits for bits in range(1, 11))
 
 
@@ -47,7 +50,9 @@ class Tree(Structure):
     """A tree with up to `branching` children a node, published from the root down as far as it matters.
 
     `order` names attributes, as in `Dyadic`; `order="morton"` halves all attributes in turn instead, so that
-    nodes are boxes: for questions about several attributes at once.
+    nodes are boxes: for questions about several attributes at once. `shares` says how levels share epsilon,
+    the root first; left out, the root has a fixed part, and its noisy count decides over the rest. A release
+    has the shares that it was drawn with.
 
     >>> Tree(order="morton")
     Tree(branching=16, order='morton')
@@ -55,10 +60,12 @@ class Tree(Structure):
 
     name: ClassVar[str] = "tree"
     prunes: ClassVar[bool] = True
-    weighing: ClassVar[str] = ", those below the root four times"
+    weighing: ClassVar[str] = ", each times the share of its level"
 
     branching: int = 16
     order: Sequence[str] | str | None = None
+    # What a release was drawn with does not make it another tree than the one that was asked for.
+    shares: Sequence[int] | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         if type(self.branching) is not int or self.branching not in _BRANCHINGS:
@@ -66,6 +73,18 @@ class Tree(Structure):
             raise BadChoice(f"branching={shown(self.branching)} is no choice", hint)
         if self.order != MORTON:
             store_order(self, self.order)
+        if self.shares is not None:
+            shares = self.shares if type(self.shares) in (list, tuple) else ()
+            if not shares or not all(type(each) is int and 0 < each <= _LARGEST_SHARE for each in shares):
+                hint = (
+                    f"Give whole numbers from 1 to {_LARGEST_SHARE:,}, one for each level, the root's first."
+                )
+                raise BadChoice(f"shares={shown(self.shares)} is no choice", hint)
+            object.__setattr__(self, "shares", tuple(self.shares))
+
+    def __repr__(self) -> str:
+        shares = "" if self.shares is None else f", shares={self.shares!r}"
+        return f"Tree(branching={self.branching}, order={self.order!r}{shares})"
 
     @property
     def called(self) -> str:
@@ -109,16 +128,27 @@ class Tree(Structure):
                 fact = f"the codes of the attributes have {addresses.bits} bits, and z-order takes up to "
                 hint = "Declare fewer or coarser attributes, or leave the structure out."
                 raise BadChoice(f"{fact}{MOST_BITS}", hint)
-        return PrunedSpace(self, BranchingTree(addresses, branching=self.branching))
+        tree = BranchingTree(addresses, branching=self.branching)
+        if self.shares is not None:
+            if len(self.shares) != tree.levels:
+                fact = f"shares={shown(self.shares)} is no choice for a tree of {tree.levels} levels"
+                raise BadChoice(fact, "Give a share for each level, the root's first, or leave shares out.")
+            tree = BranchingTree(addresses, branching=self.branching, shares=self.shares)
+        return PrunedSpace(self, tree)
 
     def to_entries(self) -> dict[str, Any]:
         """Return its settings for a footer."""
-        return {"order": order_entry(self.order), "branching": self.branching}
+        shares = {} if self.shares is None else {"shares": list(self.shares)}
+        return {"order": order_entry(self.order), "branching": self.branching} | shares
 
     @classmethod
     def from_entries(cls, entry: Entry) -> Self:
         """Return it with the settings that a footer has."""
-        return cls(order=entry("order", list | str | None), branching=entry("branching", int))
+        return cls(
+            order=entry("order", list | str | None),
+            branching=entry("branching", int),
+            shares=entry("shares", list | None),
+        )
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -146,7 +176,16 @@ class PrunedSpace(NodeSpace):
     @property
     def share(self) -> int:
         """The share of a level, the root's excepted."""
-        return self.tree.shares[-1]
+        return self.tree.least_share
+
+    def shared_by(self, root: float, law_at: Callable[[int], NoiseLaw]) -> PrunedSpace:
+        """Return the nodes with shares of the levels that suit the noisy count of the root: public."""
+        if self.structure.shares is not None:
+            return self
+        tree = self.tree.shared_by(root / max(sqrt(law_at(self.per_cell).floats.variance), _LEAST_DEVIATION))
+        if tree.shares[0] != self.tree.shares[0] or sum(tree.shares) != self.per_cell or min(tree.shares) < 1:
+            raise InternalError("shares of levels cost another epsilon than was paid")
+        return PrunedSpace(replace(self.structure, shares=tree.shares), tree)
 
     @property
     def levels(self) -> int:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.domain.columns import as_column
+from hushtable.domain.columns import as_column, as_numbers
 from hushtable.domain.domain import Domain
 from hushtable.domain.keys import Keys, KeySpace
 from hushtable.domain.measure import Measure
@@ -199,7 +199,7 @@ class SketchSpace(NodeSpace):
 
     def to_codes(self, domain: Domain, table: pa.Table) -> Codes:
         """Return the codes of buckets: all of them, which a sketch needs."""
-        codes = np.stack([table.column(name).to_numpy() for name in ("row", "bucket")], axis=1)
+        codes = np.stack([as_numbers(table.column(name)) for name in ("row", "bucket")], axis=1)
         every = np.arange(self.space.cells_total, dtype=np.uint64)[np.newaxis]
         if len(codes) != every.size or not np.array_equal(codes, self.space.unpack(every)):
             raise BadRelease("its rows are not all buckets of its sketch", HINT)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hushtable.domain.columns import as_column
+from hushtable.domain.columns import as_column, as_numbers, as_text_column
 from hushtable.domain.domain import Domain
 from hushtable.domain.encoding import encode
 from hushtable.domain.items import Item, attribute_at, codes_at
@@ -155,26 +155,25 @@ class TableSpace(NodeSpace):
 
         check_codes(self.space, codes)
         numbers = codes[:, 0]
-        labels = pa.array([each.label for each in self.marginals]).take(as_column(numbers))
+        labels = as_text_column([each.label for each in self.marginals]).take(as_column(numbers))
         has = np.zeros((len(self.marginals), len(self.items)), dtype=np.bool_)
         for number, marginal in enumerate(self.marginals):
             has[number, list(marginal.places)] = True
         values = self.at.decode(codes[:, 1:]).columns
-        absent = [pa.array(~has[numbers, place]) for place in range(len(self.items))]
-        nulls = [pa.scalar(None, column.type) for column in values]
+        absent = [as_column(~has[numbers, place]) for place in range(len(self.items))]
+        nulls = [pa.nulls(1, column.type)[0] for column in values]
         return [labels, *map(pc.if_else, absent, nulls, values)]
 
     def to_codes(self, domain: Domain, table: pa.Table) -> Codes:
         """Return the codes of rows of tables."""
-        import pyarrow as pa
         import pyarrow.compute as pc
 
-        labels = pa.array([each.label for each in self.marginals])
+        labels = as_text_column([each.label for each in self.marginals])
         numbers = pc.index_in(table.column(self.column), value_set=labels)
         if numbers.null_count:
             raise BadRelease(f"its rows name {self.structure.part}s that it does not have", HINT)
         codes = np.zeros((table.num_rows, 1 + len(self.items)), dtype=np.int64)
-        codes[:, 0] = numbers.to_numpy()
+        codes[:, 0] = as_numbers(numbers)
         if (np.diff(codes[:, 0]) < 0).any():
             raise BadRelease("its rows are not in the order of their codes", HINT)
         for marginal, rows in zip(self.marginals, self.rows(codes), strict=True):

@@ -93,9 +93,11 @@ class DyadicTree(LineTree):
     """
 
     disjoint = True
+    unit = 1  # counts of all levels have the same noise
 
     def __init__(self, cells: int) -> None:
         height = (cells - 1).bit_length()
+        self.weights = (1,) * (height + 1)
         widths = [1 << (height - level) for level in range(height + 1)]
         super().__init__(cells, widths, [-(-cells // width) for width in widths])
 

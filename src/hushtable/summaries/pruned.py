@@ -17,10 +17,12 @@ from hushtable.errors import BadNumber, InternalError
 from hushtable.laws.law import NoiseLaw, law_to_draw
 from hushtable.methods.settings import Method
 from hushtable.noise import BitSource
-from hushtable.structures.branching import least_cutoff
+from hushtable.structures.addresses import Numbers
+from hushtable.structures.branching import least_cutoff, lowest_rank
 from hushtable.structures.pruned import PrunedSpace
+from hushtable.summaries.candidates import noisy
 from hushtable.summaries.flat import check_changes
-from hushtable.summaries.rooted import known_cutoff, rooted_sums
+from hushtable.summaries.rooted import known_cutoff, occupied_in, rooted_tree
 from hushtable.summaries.summary import Summary
 from hushtable.table.sparse import SparseTable
 
@@ -43,12 +45,22 @@ def draw_pruned(
     def law_at(share: int) -> NoiseLaw:
         return law_to_draw(law, budget=epsilon * share, change=sensitivity)
 
-    laws = [law_at(share) for share in nodes.tree.shares]
-    check_cutoff(nodes, method, law=laws[-1])
-    least, cutoff = least_cutoff(nodes.tree.branching, laws[-1]), method.rule.cutoff
-    lowest = least if cutoff is None else ceil(cutoff)
-    found = rooted_sums(table, nodes.tree, laws, entropy, cutoff=lowest, size=method.size, root_stays=True)
-    reached = known_cutoff(found.counts, float(lowest if found.cutoff is None else found.cutoff))
+    occupied = occupied_in(table, nodes.tree)
+    # 1. The root: its share is the same whatever comes of it, and it tells how the levels share the rest. A
+    #    cutoff that somebody gave was checked against the usual shares, which then stay.
+    check_cutoff(nodes, method, law=law_at(nodes.share))
+    root, cutoff = noisy(occupied.total, law_at(nodes.tree.shares[0]), entropy), method.rule.cutoff
+    if cutoff is None:
+        nodes = nodes.shared_by(float(root[0]), law_at)
+    # 2. The nodes below it.
+    tree, laws = nodes.tree, [law_at(share) for share in nodes.tree.shares]
+
+    def noised(level: int, prefixes: Numbers, counts: Numbers) -> Numbers:
+        return noisy(counts, laws[level], entropy) if level else root
+
+    lowest = lowest_rank(tree, laws) if cutoff is None else ceil(cutoff * tree.unit)
+    found = rooted_tree(occupied, tree, noised, entropy, cutoff=lowest, size=method.size, root_stays=True)
+    reached = known_cutoff(found.counts, lowest if found.cutoff is None else found.cutoff, weight=tree.unit)
     codes = found.numbers[:, np.newaxis]
     return Summary(
         shape=nodes.space.shape,
@@ -67,7 +79,8 @@ def draw_pruned(
 
 def check_pruned(nodes: PrunedSpace, method: Method, *, law_at: Callable[[int], NoiseLaw]) -> None:
     """Raise where drawing would be refused."""
-    law_at(nodes.tree.shares[0]).checked()  # the root's, which has the most noise
+    # The smallest share has the most noise. Shares that follow from the root are no smaller than its own.
+    law_at(min(nodes.tree.shares)).checked()
     check_cutoff(nodes, method, law=law_at(nodes.share))
 
 

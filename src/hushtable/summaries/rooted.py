@@ -1,7 +1,8 @@
 """Trees from the root down: a node is looked at only if its parent is kept.
 
 A node's *rank* is the smallest noisy count on the path from the root to it, itself included (of a pruned
-tree, the root's is above all). The nodes whose ranks reach a cutoff are those that filtering all nodes would
+tree, the root's is above all, and counts are weighed by their levels' shares of epsilon, so that all have the
+same noise). The nodes whose ranks reach a cutoff are those that filtering all nodes would
 leave, without the ones that have an absent ancestor. A tree of `size` nodes has those of the largest ranks;
 among equal ranks the node nearer to the root comes first, and chance decides between equal levels.
 
@@ -26,12 +27,12 @@ from hushtable.laws.law import NoiseLaw
 from hushtable.noise import BitSource
 from hushtable.structures.addresses import Numbers
 from hushtable.structures.branching import BranchingTree
+from hushtable.structures.paths import LARGEST_RANK, weighed_counts
 from hushtable.summaries.candidates import noisy
 from hushtable.summaries.largest import largest_counts
 from hushtable.table.sparse import SparseTable
 
 _FEW = 4  # occupied cells a child up to which they are looked at one by one
-_TOP = 1 << 62  # above all noisy counts: the rank of a root that stays
 
 
 class Occupied:
@@ -46,6 +47,11 @@ class Occupied:
         sizes = int(np.abs(counts).max(initial=0)) * counts.size
         halves = (counts >> 32, counts & 0xFFFFFFFF) if sizes >> 60 else (counts,)
         self._running = [np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(half)]) for half in halves]
+
+    @property
+    def total(self) -> Numbers:
+        """The sum of all counts."""
+        return self.sums(np.array([0, self.addresses.size]))
 
     def bounds(
         self, prefixes: Numbers, begins: NDArray[np.intp], ends: NDArray[np.intp], *, shift: int, width: int
@@ -83,6 +89,11 @@ class Occupied:
         return "Occupied(counts=<private>)"
 
 
+def occupied_in(table: SparseTable, tree: BranchingTree) -> Occupied:
+    """Return the occupied cells of a table as a tree has them."""
+    return Occupied(tree.addresses.of(table.space.unpack(table.keys)), table.counts)
+
+
 class Nodes(NamedTuple):
     """Nodes of one level, with their noisy counts and ranks, and the occupied cells that they hold."""
 
@@ -104,9 +115,12 @@ def _joined(parts: list[Nodes]) -> Nodes:
 _NONE = Nodes(*(np.empty(0, dtype=np.int64) for _ in range(5)))
 
 
-def known_cutoff(counts: Numbers, cutoff: float) -> float:
-    """Return what bounds the absent nodes of a pruned tree: of size 1, nothing but what the root has."""
-    return max(1.0, float(counts[0])) if counts.size == 1 and cutoff >= LARGEST_NOISY else cutoff
+def known_cutoff(counts: Numbers, rank: float, *, weight: int = 1) -> float:
+    """Return what bounds the absent nodes of a pruned tree: of size 1, nothing but what the root has.
+
+    It is given as a rank, in which a count of 1 has this weight.
+    """
+    return max(1.0, float(counts[0])) if counts.size == 1 and rank >= LARGEST_NOISY else rank / weight
 
 
 class Rooted(NamedTuple):
@@ -138,10 +152,10 @@ def rooted_tree(
     examined: list[list[Nodes]] = [[] for _ in range(tree.levels)]
     kept: list[list[Nodes]] = [[] for _ in range(tree.levels)]
     examined[0].append(_root(occupied, noised, stays=root_stays))
-    before, tried = _TOP + 1, cutoff
+    before, tried = LARGEST_RANK + 1, cutoff
     if size is not None:
         # If the root is right, no cutoff above this one keeps so many: each level shares what there is.
-        tried = max(cutoff, tree.levels * int(examined[0][0].counts[0]) // size)
+        tried = max(cutoff, tree.levels * max(tree.weights) * int(examined[0][0].counts[0]) // size)
     while True:
         for level, parts in enumerate(examined):
             # Ranks fall from parent to child, so what was reached before has no part in this round.
@@ -186,8 +200,8 @@ def _lower(examined: list[list[Nodes]], tried: int, *, missing: int, size: int) 
 
 def _root(occupied: Occupied, noised: Callable[[int, Numbers, Numbers], Numbers], *, stays: bool) -> Nodes:
     bounds, prefix = np.array([0, occupied.addresses.size]), np.zeros(1, dtype=np.int64)
-    count = noised(0, prefix, occupied.sums(bounds))
-    rank = np.array([_TOP]) if stays else count
+    count = noised(0, prefix, occupied.total)
+    rank = np.array([LARGEST_RANK]) if stays else count
     return Nodes(prefix, count, rank, bounds[:1], bounds[1:])
 
 
@@ -211,7 +225,8 @@ def _children(
             each[real] for each in (prefixes, counts, begins, ends, ranks)
         )
     counts = noised(level + 1, prefixes, counts)
-    return Nodes(prefixes, counts, np.minimum(ranks, counts, out=ranks), begins, ends)
+    weighed = weighed_counts(counts, tree.weights[level + 1])
+    return Nodes(prefixes, counts, np.minimum(ranks, weighed, out=ranks), begins, ends)
 
 
 def largest_paths(
@@ -245,6 +260,5 @@ def rooted_sums(
     def noised(level: int, prefixes: Numbers, counts: Numbers) -> Numbers:
         return noisy(counts, laws[level], entropy)
 
-    addresses = tree.addresses.of(table.space.unpack(table.keys))
-    occupied = Occupied(addresses, table.counts)
+    occupied = occupied_in(table, tree)
     return rooted_tree(occupied, tree, noised, entropy, cutoff=cutoff, size=size, root_stays=root_stays)

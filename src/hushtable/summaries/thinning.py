@@ -57,7 +57,11 @@ def of_size(summary: Summary, size: int, entropy: BitSource) -> Summary:
             rows, cut = largest_counts(np.abs(summary.counts), entropy, size=size)
         else:
             rows, cut = largest_paths(*_paths(summary, tree), entropy, size=size)
-        return _only(summary, rows, cutoff=None if cut is None else float(cut))
+        if cut is None:
+            return _only(summary, rows)
+        if tree is not None and summary.structure.prunes:
+            return _only(summary, rows, cutoff=known_cutoff(summary.counts[rows], cut, weight=tree.unit))
+        return _only(summary, rows, cutoff=float(cut))
     # Given what is published, 1 / priority is uniform up to 1 / max(|v|, threshold): drawing it now gives
     # the law of the priorities that chose these rows (PROOF.md, step 8).
     rule = Acceptance(threshold=Fraction(summary.threshold) or None)
@@ -68,13 +72,13 @@ def of_size(summary: Summary, size: int, entropy: BitSource) -> Summary:
 
 def above_cutoff(summary: Summary, cutoff: Fraction) -> Summary:
     """Return the rows that reach a cutoff which is not below the summary's own."""
-    magnitudes = np.abs(summary.counts)
+    magnitudes, unit = np.abs(summary.counts), 1
     if (tree := _tree(summary)) is not None:
         if summary.threshold:
             fact = "the cutoff of a sampled consistent tree cannot be raised: ancestors may be missing"
             raise BadChoice(fact, "Thin it by `size` or `threshold`.")
-        magnitudes = _paths(summary, tree).minima
-    passed = magnitudes >= ceil(cutoff)
+        magnitudes, unit = _paths(summary, tree).minima, tree.unit
+    passed = magnitudes >= ceil(cutoff * unit)
     passed[:1] |= summary.structure.prunes  # whose root stays
     return _only(summary, np.flatnonzero(passed), cutoff=float(cutoff))
 
@@ -121,7 +125,7 @@ def _tree(summary: Summary) -> RootedTree | None:
 
 
 def _paths(summary: Summary, tree: RootedTree) -> Paths:
-    """Return the smallest count on the path to each node; of a pruned tree, the root always stays."""
+    """Return the smallest weighed count on the way to each node; of a pruned tree, the root always stays."""
     counts = summary.counts
     if summary.structure.prunes:
         counts = counts.copy()

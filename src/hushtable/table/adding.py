@@ -71,14 +71,14 @@ class _Adding:
 
     def table(self, sensitivity: Sensitivities | None) -> SparseTable:
         """Return the sums as a table."""
-        if self._dense is not None:
-            keys, sums = np.arange(self._dense.size, dtype=np.uint64)[np.newaxis], self._dense
-        elif self._parts:
-            keys = np.concatenate([keys for keys, _ in self._parts], axis=1)
-            keys, sums = _summed(keys, np.concatenate([each for _, each in self._parts]))
-        else:
-            keys, sums = no_keys(len(self.space.bounds)), np.zeros(0, dtype=np.int64)
-        return _occupied(self.space, keys, sums, sensitivity)
+        dense, parts = self._dense, self._parts
+        self._dense, self._parts = None, []  # not there twice
+        if dense is not None:
+            return _occupied(self.space, None, dense, sensitivity)
+        if not parts:
+            return _occupied(self.space, no_keys(len(self.space.bounds)), np.zeros(0, np.int64), sensitivity)
+        keys, sums = (np.concatenate(each, axis=-1) for each in zip(*parts, strict=True))
+        return _occupied(self.space, *_summed(keys, sums), sensitivity)
 
 
 def _summed(keys: Keys, counts: Sums) -> tuple[Keys, Sums]:
@@ -89,10 +89,12 @@ def _summed(keys: Keys, counts: Sums) -> tuple[Keys, Sums]:
     return keys.take(starts, axis=1), sums
 
 
-def _occupied(space: KeySpace, keys: Keys, sums: Sums, sensitivity: Sensitivities | None) -> SparseTable:
-    """Return the cells whose sums are not 0, saturated."""
+def _occupied(
+    space: KeySpace, keys: Keys | None, sums: Sums, sensitivity: Sensitivities | None
+) -> SparseTable:
+    """Return the cells whose sums are not 0, saturated; without keys, the sums are those of all cells."""
     some = np.flatnonzero(sums)
-    cells = keys.take(some, axis=1)
+    cells = some.astype(np.uint64)[np.newaxis] if keys is None else keys.take(some, axis=1)
     return SparseTable.from_cells(space, cells, saturated(sums[some]), sensitivity=sensitivity)
 
 
@@ -106,10 +108,8 @@ def _marginal(space: KeySpace, keys: Keys, counts: Sums, sensitivity: Sensitivit
     if space.cells_total <= _FEW_CELLS:
         sums = np.zeros(space.cells_total, dtype=counts.dtype)
         np.add.at(sums, keys[0].astype(np.intp), counts)
-        keys = np.arange(sums.size, dtype=np.uint64)[np.newaxis]
-    else:
-        keys, sums = _summed(keys, counts)
-    return _occupied(space, keys, sums, sensitivity)
+        return _occupied(space, None, sums, sensitivity)
+    return _occupied(space, *_summed(keys, counts), sensitivity)
 
 
 class HoldingSpace(NodeSpace, Protocol):

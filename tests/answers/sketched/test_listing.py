@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -11,6 +13,7 @@ from hushtable.answers.sketched.listing import check_listable, listed
 from hushtable.conditions.conditions import selected
 from tests.answers.enumerated import cells_where
 from tests.answers.test_trees import domain_of
+from tests.harness.cases import few
 
 CONDITIONS = [
     "a = 3",
@@ -22,9 +25,10 @@ CONDITIONS = [
 ]
 
 
-@pytest.mark.parametrize("chunk", [1, 7, 1 << 16])
-@pytest.mark.parametrize("condition", CONDITIONS)
-@pytest.mark.parametrize("places", [(), (1,), (2, 0)])
+@pytest.mark.parametrize(
+    ("chunk", "condition", "places"),
+    few(product([1, 7, 1 << 16], CONDITIONS, [(), (1,), (2, 0)]), every=5),
+)
 def test_cells_are_those_of_the_condition(
     condition: str, places: tuple[int, ...], chunk: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

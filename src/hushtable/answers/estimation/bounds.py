@@ -12,6 +12,8 @@ but for chance: the noise of cells that passed, and noise from c on of empty cel
 just below the cutoff varies more, by up to c^2/4, but is hidden about half of the time: what it adds to Y on
 one occasion it takes on another, so that E exp(tY) is at most that of noise, or of an empty cell, unless t is
 large. Large t matter for few cells only; one cell more than those that passed makes good for them.
+Where empty cells have no noise, their Y is 0, and e with it: an occupied cell holds 1 or more, and then the
+mean of V below c is not below 0 (`tests/answers/test_unlisted.py`).
 
 *From above* (`_most`). The sum of V is what was seen, and at most c - 1 for each absent cell; the truth is
 the sum of V less the noise of all k cells. Where counts may be negative, this is the bound from below too.
@@ -42,10 +44,12 @@ from numpy.typing import NDArray
 from hushtable.answers.estimation.law import PublishedLaw
 from hushtable.answers.estimation.parts import Answers, Array, Parts
 from hushtable.answers.estimation.sums import Sums
+from hushtable.domain.texts import MOST_TEXTS
 
 Places = NDArray[np.intp]
 
 _LIKELY = 7 / 8  # of the chance to fail, for the limit that is near as a rule
+_ENDLESS = MOST_TEXTS / 2  # of cells; a question that names its values has fewer
 _DEVIATIONS = 2.0  # by which limits are compared where the confidence must not matter
 
 
@@ -114,6 +118,9 @@ class GroupBounds:
                 error[places], low[places], high[places] = self._bounded(*here, larger, shares, chance)
         if not self._law.negative:
             low, high = np.maximum(low, 0.0), np.maximum(high, 0.0)
+        # Of more cells than any data have rows, nothing bounds how many hold something that is hidden.
+        endless = (cells >= _ENDLESS) & self._law.unlisted
+        error, high = np.where(endless, np.inf, error), np.where(endless, np.inf, high)
         return Answers(value, error, np.minimum(low, value), np.maximum(high, value))
 
     def _bounded(
@@ -130,7 +137,7 @@ class GroupBounds:
         highs: list[_SumLimit] = []
         for own, limits, limit in ((shares[0], lows, self._least), (shares[1], highs, self._most)):
             if own:
-                limits.append(limit(sums, cells, chance * own))
+                limits.extend(limit(sums, cells, chance * own))
         for each in around:
             for own, limits, limit, side in (
                 (shares[0], lows, self._most, 1),
@@ -138,55 +145,73 @@ class GroupBounds:
             ):
                 if own < 1:
                     part = chance * (1 - own) / len(around)
-                    rest = limit(each.rest, each.rest_cells, part)
                     reach = each.noise.reach(each.draws, part)[side]
-                    variance = rest.variance + each.draws * each.noise.variance
-                    limits.append(_SumLimit(each.total - rest.centre, variance, np.hypot(reach, rest.reach)))
+                    for rest in limit(each.rest, each.rest_cells, part):
+                        variance = rest.variance + each.draws * each.noise.variance
+                        centre = each.total - rest.centre
+                        limits.append(_SumLimit(centre, variance, np.hypot(reach, rest.reach)))
         low = np.max([each.centre - each.reach for each in lows], axis=0)
         high = np.min([each.centre + each.reach for each in highs], axis=0)
         squares = np.maximum(_worst(value, lows, -1), _worst(value, highs, 1))
         return np.sqrt(squares), low, high
 
-    def _least(self, sums: Sums, cells: Array, chance: float) -> _SumLimit:
-        """Return the limit from below that the rows of these cells give."""
+    def _least(self, sums: Sums, cells: Array, chance: float) -> list[_SumLimit]:
+        """Return the limits from below that the rows of these cells give; the nearest is taken."""
+        law, middle = self._law, _middle(sums, _absent(sums, cells))
+        if law.negative or not law.threshold:
+            return [self._below(middle, self._sampling(sums, cells, chance), sums, cells)]
+        # A sample may have missed nothing: what was seen is there, but for noise. As a floor of the sampling
+        # error it would take that noise with it, since errors are added in quadrature.
+        sampled = self._sampling(sums, cells, chance, floor=0.0)
+        return [
+            self._below(middle, sampled, sums, cells),
+            self._below(sums.seen, Parts(chance), sums, cells),
+        ]
+
+    def _below(self, centre: Array, parts: Parts, sums: Sums, cells: Array) -> _SumLimit:
+        """Return the limit from below where rows say `centre`, with noise put to the other errors."""
         law, absent = self._law, _absent(sums, cells)
-        parts = self._sampling(sums, absent, chance)
         if not law.negative:
             # Whole numbers, of which there are few, are quick.
             parts.add_noise(1.0, law.noise, np.minimum(np.ceil(sums.reached) + 1, cells))
-            parts.add_noise(1.0, law.beyond, cells)
-            hidden = cells * law.beyond.mean
+            hidden = np.zeros_like(cells)
+            if law.noises_empty:
+                parts.add_noise(1.0, law.beyond, cells)
+                hidden = cells * law.beyond.mean
         else:
             parts.add_noise(1.0, law.noise, cells)
             # What lies below 0 leaves no trace on one side.
             hidden = absent * law.most_filtered if law.two_sided else np.where(absent > 0, np.inf, 0.0)
         spread = parts.around(np.zeros_like(cells))
-        return _SumLimit(_middle(sums, absent) - hidden, spread.standard_error**2, -spread.low)
+        return _SumLimit(centre - hidden, spread.standard_error**2, -spread.low)
 
-    def _most(self, sums: Sums, cells: Array, chance: float) -> _SumLimit:
+    def _most(self, sums: Sums, cells: Array, chance: float) -> list[_SumLimit]:
         """Return the limit from above that the rows of these cells give."""
         law, absent = self._law, _absent(sums, cells)
-        parts = self._sampling(sums, absent, chance)
+        parts = self._sampling(sums, cells, chance)
         parts.add_noise(1.0, law.noise, cells)
         spread = parts.around(np.zeros_like(cells))
         found = _SumLimit(
             _middle(sums, absent) + absent * law.most_filtered, spread.standard_error**2, spread.high
         )
         if not law.threshold:
-            return found
+            return [found]
         # Sampled or not, each absent count is below the threshold.
         sure = sums.seen + absent * max(law.threshold, law.most_filtered)
         reach, variance = law.noise.reach(cells, chance)[0], cells * law.noise.variance
         nearer = sure + reach < found.centre + found.reach
-        return _SumLimit(
-            *(np.where(nearer, *both) for both in zip((sure, variance, reach), found, strict=True))
-        )
+        both = zip((sure, variance, reach), found, strict=True)
+        return [_SumLimit(*(np.where(nearer, *each) for each in both))]
 
-    def _sampling(self, sums: Sums, absent: Array, chance: float) -> Parts:
-        """Return what sampling may have missed, which is nothing where all cells are published."""
-        parts = Parts(chance)
+    def _sampling(self, sums: Sums, cells: Array, chance: float, *, floor: float = 1.0) -> Parts:
+        """Return what sampling may have missed, which is nothing where all cells are published.
+
+        It is never more below than down to `floor` times what was seen.
+        """
+        parts, absent = Parts(chance), _absent(sums, cells)
         if tau := self._law.threshold:
-            sides = [(side, absent) for side in sums.sampled[: 1 + self._law.two_sided]]
+            up, down = sums.sampled
+            sides = [(up._replace(seen=floor * up.seen), absent), (down, absent)][: 1 + self._law.two_sided]
             parts.add_sampling(np.where(absent > 0, 1.0, 0.0), sides, threshold=tau)
         return parts
 

@@ -61,7 +61,8 @@ class CellAnswers(Answerer):
         """Estimate the sum for each group."""
         selection, places = question.selection, question.places
         kind = self._law.kind(question.corrected, question.assume)
-        few = question.top is None or number_of_groups(selection, places) <= MOST_GROUPS
+        unlisted = not set(places).isdisjoint(selection.domain.unlisted)
+        few = number_of_groups(selection, places) <= MOST_GROUPS or (question.top is None and not unlisted)
         ask = all_groups if few else published_groups
         groups = ask(self._answering.published, selection, places)
         number = max(groups.number, 1)
@@ -72,8 +73,10 @@ class CellAnswers(Answerer):
             chance=question.chance_of_one(number),
             uneven=self._answering.uneven(selection, places) if kind is Kind.EVEN else 0.0,
         )
-        words = groups_note(about(self._law, kind), question, groups=number)
-        return GroupsAnswered(groups.codes, found, words, groups.number, kind.assumes)
+        # Of groups that nobody can list, those that are shown are all that can be told.
+        told = len(groups.codes) if unlisted and not few else groups.number
+        words = groups_note(about(self._law, kind), question, groups=max(told, 1))
+        return GroupsAnswered(groups.codes, found, words, told, kind.assumes)
 
 
 def cell_answer(law: PublishedLaw, count: int | None, *, chance: float) -> Answered:

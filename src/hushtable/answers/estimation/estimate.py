@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from html import escape
-from math import floor, isfinite, log10
+from math import floor, inf, isfinite, log10
 
 from hushtable.answers.estimation.law import Assumption
 
@@ -77,7 +77,13 @@ def rounded(value: float, error: float) -> str:
 
     >>> rounded(24588.61, 353.2), rounded(24588.61, 0.0532), rounded(24588.61, 0)
     ('24,590', '24,588.610', '24,588.61')
+    >>> rounded(24588.61, float("inf")), rounded(float("inf"), float("inf"))
+    ('24,589', 'no limit')
     """
+    if value == inf:
+        return "no limit"
+    if error == inf and abs(value) < _EXPONENT:
+        return f"{value + 0.0:,.0f}"
     if not (isfinite(value) and isfinite(error)) or error <= 0 or abs(value) >= _EXPONENT:
         return f"{value:,.10g}"
     places = min(1 - floor(log10(error)), _MOST_PLACES)

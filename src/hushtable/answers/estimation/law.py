@@ -50,6 +50,16 @@ class PublishedLaw:
         return self.cutoff is not None or not self.two_sided
 
     @property
+    def unlisted(self) -> bool:
+        """Whether nobody can list the cells there are."""
+        return bool(self.terms.domain.unlisted)
+
+    @property
+    def noises_empty(self) -> bool:
+        """Whether cells that nobody is in have noise, and may be published."""
+        return self.terms.law.noises_empty
+
+    @property
     def negative(self) -> bool:
         """Whether a cell may hold less than 0."""
         clamp = self.terms.measure.clamp

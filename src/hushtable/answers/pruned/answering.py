@@ -95,7 +95,9 @@ class PrunedAnswers(BoxAnswers):
         """Return estimates with intervals that hold whatever absent nodes have."""
         laws = [self._release.terms.law_at(share) for share in self._tree.shares]
         root = float(self._fit.levels[0].counts[0])
-        bounds = TreeBounds(part.number, root=root, laws=laws, cutoff=self._release.terms.cutoff or 1.0)
+        cutoff = self._release.terms.cutoff or 1.0
+        cutoffs = [self._tree.cutoff_at(level, cutoff) for level in range(self._tree.levels)]
+        bounds = TreeBounds(part.number, root=root, laws=laws, cutoffs=cutoffs)
         value, _, variance = walked(self._tree, self._fit, part, bounds=bounds)
         low, high = bounds.limits(chance)
         return Answers(value, np.sqrt(variance), np.minimum(low, value), np.maximum(high, value))

@@ -39,19 +39,22 @@ class _LookedAt:
 
     groups: int
     counts: Array = field(init=False)
-    absent: Array = field(init=False)
     kept: list[Array] = field(default_factory=list)  # one entry a level below the root
     seen: list[Array] = field(default_factory=list)  # kept or absent
 
     def __post_init__(self) -> None:
-        self.counts, self.absent = np.zeros((2, self.groups))
+        self.counts = np.zeros(self.groups)
 
     def add(self, owners: Places, counts: Array, kept: Chosen) -> None:
         """Add nodes of the next level, with the group of each."""
         self.counts += self._added(owners, np.where(kept, counts, 0.0))
         self.kept.append(self._added(owners, kept))
         self.seen.append(self._added(owners, np.ones(owners.size)))
-        self.absent += self.seen[-1] - self.kept[-1]
+
+    @property
+    def absent(self) -> list[Array]:
+        """How many of each level are absent."""
+        return [seen - kept for seen, kept in zip(self.seen, self.kept, strict=True)]
 
     def _added(self, owners: Places, values: Array | Chosen) -> Array:
         return np.bincount(owners, weights=values, minlength=self.groups).astype(np.float64)
@@ -60,8 +63,10 @@ class _LookedAt:
 class TreeBounds:
     """What groups cover of a pruned tree, level by level, and the bounds that follow."""
 
-    def __init__(self, groups: int, *, root: float, laws: Sequence[NoiseLaw], cutoff: float) -> None:
-        self._root, self._laws, self._cutoff = root, laws, cutoff
+    def __init__(
+        self, groups: int, *, root: float, laws: Sequence[NoiseLaw], cutoffs: Sequence[float]
+    ) -> None:
+        self._root, self._laws, self._cutoffs = root, laws, cutoffs
         self._groups = groups
         self._inside, self._outside, self._across = (_LookedAt(groups) for _ in range(3))
 
@@ -93,8 +98,9 @@ class TreeBounds:
     def _least(self, part: _LookedAt, chance: float) -> tuple[Array, Array]:
         """Return what a side holds at least, and how far chance goes below."""
         parts, centre = Parts(chance), part.counts
-        for law, kept, seen in zip(self._laws[1:], part.kept, part.seen, strict=True):
-            beyond = noise(law, cutoff=self._cutoff, two_sided=False)
+        levels = zip(self._laws[1:], self._cutoffs[1:], part.kept, part.seen, strict=True)
+        for law, cutoff, kept, seen in levels:
+            beyond = noise(law, cutoff=cutoff, two_sided=False)
             parts.add_noise(1.0, noise(law), np.minimum(kept + 1, seen))
             parts.add_noise(1.0, beyond, seen)
             centre = centre - seen * beyond.mean
@@ -103,8 +109,10 @@ class TreeBounds:
     def _most(self, part: _LookedAt, chance: float) -> tuple[Array, Array]:
         """Return what a side holds at most, and how far chance goes above."""
         parts = Parts(chance)
-        centre = part.counts + self._cutoff * (part.absent + self._across.absent)
-        for law, seen, across in zip(self._laws[1:], part.seen, self._across.seen, strict=True):
+        centre = part.counts
+        levels = zip(self._laws[1:], self._cutoffs[1:], part.seen, self._across.seen, strict=True)
+        for place, (law, cutoff, seen, across) in enumerate(levels):
+            centre = centre + cutoff * (part.absent[place] + self._across.absent[place])
             rising = noise(law, two_sided=False)
             parts.add_noise(1.0, noise(law), seen)
             up = rising.reach(across, chance)[1]

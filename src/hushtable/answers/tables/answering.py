@@ -2,8 +2,9 @@
 
 Promise: what whole tables know is answered by all of them, fitted to one another: right on average, with an
 interval that rests on noise alone. What only a table with a cutoff knows is answered from its rows, completed
-by the whole tables (`raked`), with bounds that hold whatever is hidden. Which tables answer follows from
-public facts, never from rows. The note says where numbers come from.
+by the whole tables (`raked`), with bounds that hold whatever is hidden. What no table knows, a model answers
+if it is asked to, and claims nothing. Which tables answer follows from public facts, never from rows. The
+note says where numbers come from.
 Cost: that of the tables that answer.
 """
 
@@ -45,6 +46,16 @@ from hushtable.structures.table_space import Marginal, TableSpace
 _SHOWN_TABLES = 12
 WHOLE = "whole tables"  # where numbers come from, if these know them
 _FITTED = "from all whole tables, fitted together"
+_CUT = (
+    "the condition cuts through values that they do not tell apart; the interval holds whatever lies on "
+    "either side, and the estimate spreads these evenly"
+)
+_BY_MODEL = "model"  # where numbers come from, if no table has what is asked for
+_UNMEASURED = "no table has what is asked for, so there is no estimate and no interval"
+_MODEL = (
+    "the column `model` has the most even numbers that agree with the whole tables; nothing says how close "
+    "they are"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,12 +174,28 @@ class TableAnswers(Answerer):
         if self._groups_at_most(question) > MOST_GROUPS:
             return self._many(question)
         codes = self._codes(question)
+        check_choices(question.corrected, question.assume)
+        modelled = self._modelled(question, codes) if question.model else None
+        made = self._measured(question, codes, modelled is not None)
+        if modelled is None:
+            return made
+        return replace(made, beside={**made.beside, "model": modelled}, note=f"{made.note}; {_MODEL}")
+
+    def _measured(
+        self, question: Question, codes: Sequence[NDArray[np.int64]], modelled: bool
+    ) -> GroupsAnswered:
+        """Return what tables say of each group; what none says is not known where a model says something."""
         number = prod(len(each) for each in codes)
         chance = question.chance_of_one(number)
-        check_choices(question.corrected, question.assume)
         answers = self._answered(question, codes, chance)
         if answers is not None:
             about, source = f"{_FITTED}: unbiased; the interval holds for the true answer", WHOLE
+        elif next(self._sparse(_axes(question)), None) is None and (
+            (bounded := self._bounded(question, codes, chance)) is not None
+        ):
+            answers, about, source = bounded, f"{_FITTED}: {_CUT}", WHOLE
+        elif modelled and next(self._sparse(_axes(question)), None) is None:
+            answers, about, source = Answers(*[np.full(number, np.nan)] * 4), _UNMEASURED, _BY_MODEL
         else:
             found = self._completed(question, codes, chance)
             if isinstance(found, GroupsAnswered):
@@ -177,9 +204,9 @@ class TableAnswers(Answerer):
         listed = np.zeros((1, 0), dtype=np.int64)
         if codes:
             listed = np.stack([each.ravel() for each in np.meshgrid(*codes, indexing="ij")], axis=1)
-        note = groups_note(about, question, groups=number) if codes else about
-        above = self._above(question, codes, answers) if question.nonnegative else None
-        made = GroupsAnswered(listed, answers, note, number, nonnegative=above, source=source)
+        note = groups_note(about, question, groups=number) if codes and source != _BY_MODEL else about
+        beside = {"nonnegative": self._above(question, codes, answers)} if question.nonnegative else {}
+        made = GroupsAnswered(listed, answers, note, number, beside=beside, source=source)
         if question.selection.is_product:
             return made
         some = np.flatnonzero(self._cells(question, listed) > 0)  # of all combinations, those with a cell
@@ -257,6 +284,21 @@ class TableAnswers(Answerer):
         found = self._whole.answers(self._along(question, codes), chance=chance)
         return found if found is None else self._in_order(question, codes, found)
 
+    def _bounded(
+        self, question: Question, codes: Sequence[NDArray[np.int64]], chance: float
+    ) -> Answers | None:
+        """Return answers from whole tables of coarser values than a condition tells apart."""
+        if not question.selection.is_product or self._negative:
+            return None
+        found = self._whole.bounded(self._along(question, codes), chance=chance)
+        return found if found is None else self._in_order(question, codes, found)
+
+    @property
+    def _negative(self) -> bool:
+        """Whether what is added up may be below 0."""
+        clamp = self._release.terms.measure.clamp
+        return clamp is not None and clamp[0] < 0
+
     def _in_order(self, question: Question, codes: Sequence[NDArray[np.int64]], found: Answers) -> Answers:
         """Return answers in the order of the groups: they come with attributes in the domain's order."""
         each = (found.value, found.standard_error, found.low, found.high)
@@ -314,11 +356,7 @@ class TableAnswers(Answerer):
         self, question: Question, codes: Sequence[NDArray[np.int64]], chance: float
     ) -> GroupsAnswered | tuple[Answers, str, str]:
         """Return answers from a table with a cutoff, completed by the whole ones, with bounds."""
-        selection = question.selection
-        levels = dict(question.items)
-        for place in selection.attributes:
-            levels[place] = 0  # a condition is on the attribute's own values
-        axes = [Item(place, level) for place, level in sorted(levels.items())]
+        selection, axes = question.selection, _axes(question)
         part = next(self._sparse(axes), None)
         if part is None:
             raise self._refused(axes)
@@ -359,6 +397,36 @@ class TableAnswers(Answerer):
             rest_cells = np.maximum(cells - own_cells, rest.rows)
             yield Around(value, self._whole.noise, draws, rest, rest_cells)
 
+    def _modelled(self, question: Question, codes: Sequence[NDArray[np.int64]]) -> NDArray[np.float64]:
+        """Return the most even numbers that agree with the whole tables, none of them below 0.
+
+        They are those of greatest entropy: where tables leave open how attributes go together, they do so as
+        little as the tables allow.
+        """
+        if self._negative:
+            fact = "amounts may be below 0 in this release, and the model has no number that is"
+            raise BadQuery(fact, "Leave `model` out.")
+        if not question.selection.is_product:
+            fact = "the condition ties attributes together, and a model knows conditions on each by itself"
+            raise BadQuery(fact, "Leave `model` out, or join conditions on single attributes by AND.")
+        known = self._whole.nonnegative(self._along(question, codes))
+        if known is None:
+            axes = _axes(question)
+            shape = [attribute_at(self._domain, item).size for item in axes]
+            if prod(shape) > MOST_COMBINATIONS:
+                fact = f"a model is put together of up to {MOST_COMBINATIONS:,} combinations of values"
+                raise BadQuery(f"{fact}, and these are {prod(shape):,}", "Ask about fewer attributes.")
+            margins = list(self._margins(axes, above=True))
+            told = {axis for margin in margins for axis in margin.axes}
+            if unknown := [item for axis, item in enumerate(axes) if axis not in told]:
+                names = ", ".join(shown(label_of(self._domain, item)) for item in unknown)
+                fact = f"no table that is published whole has {names}, so a model knows nothing of it"
+                raise BadQuery(fact, "Leave `model` out, or ask about other attributes.")
+            known = raked(np.zeros(shape), margins)
+            for axis, each in enumerate(self._asked(item, question, codes) for item in axes):
+                known = each.added(known, axis)
+        return _moved(question, codes, known.ravel())
+
     def _asked(self, item: Item, question: Question, codes: Sequence[NDArray[np.int64]]) -> Asked:
         """Return what is added up along an axis of the grid."""
         place, level = item
@@ -374,8 +442,9 @@ class TableAnswers(Answerer):
         coarser = codes_at(attribute, levels[place], np.arange(attribute.size, dtype=np.int64))
         return Asked(weights=(coarser[np.newaxis] == groups[place][:, np.newaxis]) * weights)
 
-    def _margins(self, axes: Sequence[Item]) -> Iterator[Margin]:
-        """Yield what whole tables say of some of the axes."""
+    def _margins(self, axes: Sequence[Item], *, above: bool = False) -> Iterator[Margin]:
+        """Yield what whole tables say of some of the axes; `above`: without numbers below 0."""
+        tables = self._whole.above if above else self._whole.fitted
         for some in sets_of_axes(len(axes)):
             along = [
                 AskedAlong(place, level, np.arange(attribute_at(self._domain, Item(place, level)).size), None)
@@ -384,7 +453,7 @@ class TableAnswers(Answerer):
             known = self._whole.resolved(along)
             if known is not None:
                 table, asked = known
-                sums = self._whole.fitted.table(table)
+                sums = tables.table(table)
                 for axis, each in enumerate(asked):
                     sums = each.added(sums, axis)
                 yield Margin(some, sums)
@@ -411,12 +480,15 @@ class TableAnswers(Answerer):
             )
             nothing = np.zeros((1, 0), dtype=np.int64)
             found = GroupsAnswered(nothing, alone.answers, alone.note, 1, alone.assumes)
-        above = np.maximum(found.answers.value, 0.0) if question.nonnegative else None
+        beside = {"nonnegative": np.maximum(found.answers.value, 0.0)} if question.nonnegative else {}
         note = f"from the table of {label}: {found.note}"
-        return replace(found, note=note, source=label, nonnegative=above)
+        return replace(found, note=note, source=label, beside=beside)
 
     def _many(self, question: Question) -> GroupsAnswered:
         """Return the groups that have rows, where there are too many to list."""
+        if question.model:
+            fact = f"a model answers for up to {MOST_GROUPS:,} groups, and these are more"
+            raise BadQuery(fact, "Ask about fewer attributes, or leave `model` out.")
         axes = [*question.items, *(Item(place) for place in question.selection.attributes)]
         part = next(self._sparse(axes), None)
         if part is None:
@@ -459,7 +531,18 @@ class TableAnswers(Answerer):
         more = len(self._space.marginals) - len(labels)
         labels += [f"{more:,} more"] * bool(more)
         fact = f"no {self._space.structure.part} of this release has {names} together"
-        return BadQuery(fact, f"Ask about the attributes of one of {', '.join(labels)}.")
+        hint = f"Ask about the attributes of one of {', '.join(labels)}"
+        if all(any(margin.axes for margin in self._margins([item])) for item in wanted):
+            hint += ". Of groups, `model` tells what these tables suggest, without an interval"
+        return BadQuery(fact, f"{hint}.")
+
+
+def _axes(question: Question) -> list[Item]:
+    """Return all that a question tells apart: its items, and values on which there are conditions."""
+    levels = dict(question.items)
+    for place in question.selection.attributes:
+        levels[place] = 0  # a condition is on the attribute's own values
+    return [Item(place, level) for place, level in sorted(levels.items())]
 
 
 def _moved(

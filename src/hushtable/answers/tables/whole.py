@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from itertools import pairwise
+from itertools import pairwise, product
 from math import prod
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,10 @@ from hushtable.structures.lattice import (
 MOST_CODES = 1 << 24  # of an attribute in a condition that is looked at code by code
 _MOST_COMPONENTS = 1 << 20
 _MOST_WEIGHTS = 1 << 24  # numbers that say what is added up along one attribute
+
+
+Cut = Literal["inside", "around", "even"]  # what counts of values through which a condition cuts
+CUTS: tuple[Cut, Cut, Cut] = ("inside", "around", "even")
 
 
 class WholeTable(NamedTuple):
@@ -100,16 +104,24 @@ class WholeTables:
         """Return items as depths of chains."""
         return tuple((place, 1 + self._levels[place].index(level)) for place, level in sorted(items))
 
-    def resolved(self, question: Sequence[AskedAlong]) -> tuple[Depths, list[Asked]] | None:
+    def resolved(
+        self, question: Sequence[AskedAlong], *, cut: Cut | None = None
+    ) -> tuple[Depths, list[Asked]] | None:
         """Return the fitted table that a question adds up, and what along each attribute; None if unknown."""
-        found = []
-        for along in sorted(question):
-            asked = self._asked(along)
-            if asked is None:
-                return None
-            found.append((along.place, *asked))
-        table = tuple((place, depth) for place, depth, _ in found)
-        return (table, [each for *_, each in found]) if self.lattice.knows(table) else None
+        places = sorted(along.place for along in question)
+        ways = [self._ways(along, cut) for along in sorted(question, key=lambda each: each.place)]
+        for found in product(*ways):
+            table = tuple((place, depth) for place, (depth, _) in zip(places, found, strict=True))
+            if self.lattice.knows(table):
+                return table, [asked for _, asked in found]
+        return None
+
+    def _ways(self, along: AskedAlong, cut: Cut | None) -> list[tuple[int, Asked]]:
+        """Return depths at which an attribute may be added up, the best first, and what is added up there."""
+        asked = self._asked(along)
+        if asked is not None:
+            return [asked]
+        return [] if cut is None else list(self._asked_of_runs(along, cut))
 
     def _asked(self, along: AskedAlong) -> tuple[int, Asked] | None:
         """Return the coarsest depth at which an attribute is fine enough, and what is added up there."""
@@ -139,8 +151,43 @@ class WholeTables:
             return depth, Asked(weights=rows)
         return None
 
+    def _asked_of_runs(self, along: AskedAlong, cut: Cut) -> Iterator[tuple[int, Asked]]:
+        """Yield the same from the finest depth on, where a condition cuts through values of each."""
+        attribute, allowed, levels = self._domain.attributes[along.place], along.allowed, self._levels
+        if allowed is None or len(allowed) < attribute.size:
+            return
+        for depth, level in reversed(list(enumerate(levels.get(along.place, ()), start=1))):
+            size, parents = self._size(along.place, level), parents_between(attribute, 0, level)
+            share = np.bincount(parents[allowed], minlength=size) / np.bincount(parents, minlength=size)
+            weights = {"inside": np.floor(share), "around": np.ceil(share), "even": share}[cut][np.newaxis]
+            if along.level is not None:
+                item = Item(along.place, along.level)
+                few = len(along.groups) * size <= _MOST_WEIGHTS
+                if not few or not is_as_fine(self._domain, Item(along.place, level), item):
+                    continue
+                coarser = parents_between(attribute, level, along.level)
+                weights = (coarser[np.newaxis] == along.groups[:, np.newaxis]) * weights
+            yield depth, Asked(weights=weights)
+
+    def bounded(self, question: Sequence[AskedAlong], *, chance: float) -> Answers | None:
+        """Return answers where conditions cut through values of the tables, if no count is negative.
+
+        The truth lies between the sums over the values that lie inside and over those around; the estimate
+        gives each value what is allowed of it. None where that is unknown too.
+        """
+        inside, around, even = (self.answers(question, chance=chance, cut=cut) for cut in CUTS)
+        if inside is None or around is None or even is None:
+            return None
+        value, low, high = even.value, np.maximum(inside.low, 0.0), np.maximum(around.high, 0.0)
+        error = np.maximum(
+            np.hypot(inside.standard_error, inside.value - value),
+            np.hypot(around.standard_error, around.value - value),
+        )
+        return Answers(value, error, np.minimum(low, value), np.maximum(high, value))
+
     @cached_property
-    def _nonnegative(self) -> NonnegativeTables:
+    def above(self) -> NonnegativeTables:
+        """The same without numbers below 0."""
         return NonnegativeTables(self.fitted)
 
     def nonnegative(self, question: Sequence[AskedAlong]) -> Array | None:
@@ -149,14 +196,16 @@ class WholeTables:
         if known is None:
             return None
         table, asked = known
-        value = self._nonnegative.table(table)
+        value = self.above.table(table)
         for axis, each in enumerate(asked):
             value = each.added(value, axis)
         return value.ravel()
 
-    def answers(self, question: Sequence[AskedAlong], *, chance: float) -> Answers | None:
+    def answers(
+        self, question: Sequence[AskedAlong], *, chance: float, cut: Cut | None = None
+    ) -> Answers | None:
         """Return estimates with an axis for each attribute that has groups, flattened; None if unknown."""
-        known = self.resolved(question)
+        known = self.resolved(question, cut=cut)
         if known is None:
             return None
         table, asked = known

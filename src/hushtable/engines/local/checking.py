@@ -143,7 +143,7 @@ def check_rows(
         rows_dropped=read - kept,
         rows_counted=kept - (0 if unit is None else unit.rows_beyond),
         reviewed=domain.reviewed,
-        cells_total=domain.cells_total,
+        cells_total=domain.cells_said,
         unreadable=unreadable,
     )
     return replace(report, rows_dropped=None, rows_counted=None) if report.problems else report

@@ -287,7 +287,7 @@ class _Parser:
         arrays = [
             pa.repeat(pa.scalar(constant, pa.string()), rows)
             if place is None
-            else columns.get(place, pa.array([], pa.string()))
+            else columns.get(place, pa.nulls(0, pa.string()))
             for place, constant in zip(self._places, self._constants, strict=True)
         ]
         return pa.record_batch(arrays, schema=self._schema)
@@ -298,7 +298,7 @@ def _one_chunk(column: pa.ChunkedArray) -> pa.Array:
     import pyarrow as pa
 
     chunks = column.chunks
-    return chunks[0] if len(chunks) == 1 else pa.concat_arrays(chunks or [pa.array([], column.type)])
+    return chunks[0] if len(chunks) == 1 else pa.concat_arrays(chunks or [pa.nulls(0, column.type)])
 
 
 def _is_text(data: bytes) -> bool:

@@ -415,7 +415,8 @@ def _text(column: _Column, categories: list[str] | None) -> _Draft:
     if column.reads_as("text"):
         comment = (
             f"has more than {MOST_CATEGORIES:,} values, or long ones. Put a public list of them in a file "
-            "with one column, or leave it out."
+            "with one column, or leave it out. If nobody can list them, any_text = { longest = 40 } shows "
+            "what many share, for an epsilon and a delta."
         )
         return _Draft(
             line=f"categories = {{ file = {_toml(column.name + '.csv')} }}", comment=comment, commented=True

@@ -126,7 +126,7 @@ class Report:
     rows_dropped: int | None
     rows_counted: int | None
     reviewed: bool = True
-    cells_total: int = 0
+    cells_total: int | None = 0  # None: not limited
     unreadable: Unread = field(default_factory=Unread)
 
     @property

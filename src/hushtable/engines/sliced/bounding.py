@@ -80,6 +80,9 @@ def _few_cells(rows: str, keyed: Keyed, cells: int, each: int, salt: str) -> str
 def _shuffled(salt: str, columns: Sequence[str]) -> str:
     """Return what to order by for an order of a unit's own that favours nothing, and has no ties.
 
+    What is hashed are the unit's own values: of an attribute that nobody can list the text itself, never a
+    code, because codes of texts follow from the rows of all, and one person more would change which rows
+    others keep. Texts whose hashes are equal are told apart by themselves.
     DuckDB's own `hash` of several columns is too regular: a rare row of a unit would be kept too often.
     """
     listed = _listed(columns)

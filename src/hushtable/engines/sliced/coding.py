@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from hushtable.domain.attributes import Attribute, Categories, Edges, Integers, Times
+from hushtable.domain.attributes import AnyText, Attribute, Categories, Edges, Integers, Other, Rule, Times
 from hushtable.domain.columns import as_column, as_text_column
 from hushtable.domain.domain import Domain
+from hushtable.domain.keys import KeySpace
 from hushtable.domain.measure import Measure
 from hushtable.engines.sliced.naming import found
-from hushtable.engines.sliced.quoting import name_sql
+from hushtable.engines.sliced.quoting import letters_sql, name_sql
 from hushtable.engines.sliced.reading import (
     form_of,
     missing_sql,
@@ -111,7 +112,15 @@ def coding(
 
 
 def code_sql(attribute: Attribute, number: int, place: CodePlace) -> str:
-    """Return the code of an attribute by its rules, NULL where the row is dropped or breaks a rule."""
+    """Return the code of an attribute by its rules, NULL where the row is dropped or breaks a rule.
+
+    Texts that nobody can list have no code yet: they stand for themselves.
+    """
+    if attribute.unlisted:
+        return (
+            f"CASE WHEN r{number} IS NULL THEN {_text_of(attribute.missing)} "
+            f"WHEN {place.below} THEN {_text_of(attribute.outside)} ELSE {place.code} END"
+        )
     below, above = attribute.outside_code, attribute.outside_code
     if attribute.outside == "clamp":
         below, above = 0, attribute.size - 1
@@ -127,23 +136,39 @@ def code_sql(attribute: Attribute, number: int, place: CodePlace) -> str:
 def keys_sql(rows: Coding, domain: Domain) -> str:
     """Return the words `k0`, `k1`, ... of each row's key, with `amount` and `unit` where there are.
 
+    Where values are `unlisted`, each attribute has a word of its own: a code, or the text itself.
     `broken` is 1 + the place in `broken_rules` of a rule that stops the count, or 0.
     """
     codes = [code_sql(a, i, rows.places[i]) for i, a in enumerate(domain.attributes)]
     coded = ", ".join(f"{sql} AS c{i}" for i, sql in enumerate(codes))
     sql = f"SELECT *, {coded} FROM ({rows.sql}) AS rows"
-    words, number = [], 0
-    for word, group in enumerate(domain.space.groups):
-        key = ""
-        for size in group:
-            key = f"(({key}) * {size} + c{number})" if key else f"c{number}"
-            number += 1
-        words.append(f"CAST({key} AS UBIGINT) AS k{word}")
+    names = [f"c{number}" for number in range(len(codes))]
+    if domain.unlisted:
+        words = [f"{name} AS k{word}" for word, name in enumerate(names)]
+    else:
+        words = words_sql(names, domain.space)
     broken = " ".join(
         f"WHEN {condition} THEN {rule}" for rule, (_, _, condition) in enumerate(_breaking(domain), start=1)
     )
     further = [f"CAST(CASE {broken} ELSE 0 END AS BIGINT) AS broken"] if broken else []
     return f"SELECT *, {', '.join(words + further)} FROM ({sql}) AS coded"
+
+
+def words_sql(codes: Sequence[str], space: KeySpace) -> list[str]:
+    """Return the words `k0`, `k1`, ... of keys with these codes."""
+    words, number = [], 0
+    for word, group in enumerate(space.groups):
+        key = ""
+        for size in group:
+            key = f"(({key}) * {size} + {codes[number]})" if key else codes[number]
+            number += 1
+        words.append(f"CAST({key} AS UBIGINT) AS k{word}")
+    return words
+
+
+def word_columns(domain: Domain) -> list[str]:
+    """Return the columns of `keys_sql` that say which cell a row is in."""
+    return [f"k{word}" for word in range(len(domain.shape if domain.unlisted else domain.space.bounds))]
 
 
 def broken_rules(domain: Domain) -> list[BadRows]:
@@ -167,6 +192,8 @@ def _place(attribute: Attribute, number: int) -> CodePlace:
     values, read = attribute.values, f"r{number}"
     if isinstance(values, Integers):
         return CodePlace(f"{read} < {values.low}", f"{read} > {values.high}", f"{read} - ({values.low})")
+    if isinstance(values, AnyText):
+        return CodePlace(f"length({read}) > {values.longest}", "FALSE", read)
     if isinstance(values, Categories):
         return CodePlace(f"code{number} IS NULL", "FALSE", f"code{number}")
     if isinstance(values, Edges):
@@ -294,6 +321,11 @@ def _no_column(
     if amount_or_unit:
         hint = "Name another column, or rename it in a query."
     return f"{fact}; they have {there}", f"{guess}{hint}"
+
+
+def _text_of(rule: Rule) -> str:
+    """Return the text that a rule puts in place of others, or NULL."""
+    return letters_sql(rule.value) if isinstance(rule, Other) else "NULL"
 
 
 def _or_null(code: int | None) -> str:

@@ -22,6 +22,7 @@ from hushtable.domain.domain import Domain
 from hushtable.domain.keys import KeySpace
 from hushtable.domain.measure import Measure
 from hushtable.engines.sliced.bounding import bounded, drawn_salt
+from hushtable.engines.sliced.closing import RunTexts, closed, forget_rows
 from hushtable.engines.sliced.coding import broken_rules
 from hushtable.engines.sliced.engine import as_bytes, default_memory, quiet
 from hushtable.engines.sliced.keying import KeyReader, Tally, keyed_rows
@@ -94,6 +95,10 @@ class Counted(Protocol):
     def tally(self) -> Tally:
         """How many rows were counted, and how many were dropped."""
 
+    @property
+    def texts(self) -> RunTexts | None:
+        """The texts behind codes, where values are `unlisted`: the space then holds those that occur."""
+
     def table(self) -> SparseTable:
         """Return all slices as one table in memory."""
 
@@ -118,6 +123,7 @@ class CountedRows(NamedTuple):
     slices: SlicesHere
     tally: Tally
     sensitivity: Sensitivities
+    texts: RunTexts | None = None
 
     def table(self) -> SparseTable:
         """Return all slices as one table in memory."""
@@ -151,9 +157,13 @@ def joined(space: KeySpace, slices: Iterable[Cells], *, sensitivity: Sensitiviti
 def counted_here(rows: OpenedRows, request: CountRequest) -> CountedRows:
     """Count opened rows in this process. What does not fit in memory lives in the folder of the rows."""
     domain, measure = request.domain, request.measure
-    keyed, words = keyed_rows(rows, domain, measure), len(domain.space.bounds)
+    keyed, space, texts = keyed_rows(rows, domain, measure), domain.space, None
     if measure.unit is not None:
         keyed = bounded(keyed, measure.unit, salt=drawn_salt(request.entropy))
+    if domain.unlisted:
+        # Behind the bounds, which must not know the codes: these depend on the rows of others.
+        keyed, space, texts = closed(keyed, domain, rows.connection)
+    words = len(space.bounds)
 
     def reading() -> None:
         request.progress("Reading", rows.connection.query_progress() / 100)
@@ -166,11 +176,13 @@ def counted_here(rows: OpenedRows, request: CountRequest) -> CountedRows:
         slices = quiet(
             counted_slices,
             map(stream.rows, stream.kept(batches)),
-            domain.space,
+            space,
             folder=rows.folder,
             rows_in_memory=request.room // 2 // (16 * words + 24),
             threads=request.workers,
             progress=request.progress,
         )
+    if texts is not None:
+        forget_rows(rows.connection)
     here = SlicesHere(slices, request.workers, request.progress)
-    return CountedRows(domain.space, here, stream.tally, sensitivity=measure.sensitivities)
+    return CountedRows(space, here, stream.tally, measure.sensitivities, texts)

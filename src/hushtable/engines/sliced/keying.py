@@ -14,7 +14,7 @@ import numpy as np
 from hushtable.domain.columns import as_numbers
 from hushtable.domain.domain import Domain
 from hushtable.domain.measure import Measure
-from hushtable.engines.sliced.coding import broken_rules, coding, keys_sql
+from hushtable.engines.sliced.coding import broken_rules, coding, keys_sql, word_columns
 from hushtable.engines.sliced.engine import fetched, quiet_rows
 from hushtable.engines.sliced.naming import found
 from hushtable.engines.sliced.quoting import name_sql
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
-_BESIDE = ("amount", "broken")  # columns that are no words of a key
+_BESIDE = ("amount", "rows", "broken")  # columns that are no words of a key
 _SAMPLE = 1 << 17  # rows that are looked at to tell whether most of them repeat
 
 
@@ -42,10 +42,10 @@ class Tally(NamedTuple):
 
 
 class Keyed(NamedTuple):
-    """SQL for the keys of rows, with its columns: words, then `amount` and `broken` where there are.
+    """SQL for the keys of rows, with its columns: words, then `amount`, `rows` and `broken` where there are.
 
     `amount` is what a row adds, 1 if it is absent. Rows that are dropped have a NULL. Where equal rows are
-    `grouped`, it is how many there are.
+    `grouped`, it is how many there are; or `rows` is, beside what they add.
     """
 
     sql: str
@@ -76,7 +76,7 @@ def keyed_rows(rows: OpenedRows, domain: Domain, measure: Measure) -> Keyed:
     Where most rows repeat others, equal ones are taken together first: as they come, or else by their keys.
     """
     source, types, grouped = rows.sql, rows.columns, False
-    may_group = rows.rereadable and measure == Measure()
+    may_group = rows.rereadable and measure == Measure() and not domain.unlisted  # which are grouped later
     if may_group:
         wanted = dict.fromkeys(found(attribute.column, types) for attribute in domain.attributes)
         # Text may have a collation under which different values are equal, so it is not grouped as it comes.
@@ -94,7 +94,7 @@ def keyed_rows(rows: OpenedRows, domain: Domain, measure: Measure) -> Keyed:
     for name, table in coded.tables.items():
         rows.connection.register(name, table)
     sql = keys_sql(coded, domain)
-    columns = [f"k{word}" for word in range(len(domain.space.bounds))]
+    columns = word_columns(domain)
     if measure.amount_column is not None:
         columns.append("amount")
     if broken_rules(domain):
@@ -145,6 +145,8 @@ class KeyReader:
 
     def _rows(self, batch: pa.RecordBatch) -> int:
         """Return how many rows a batch stands for."""
+        if "rows" in batch.schema.names:
+            return int(as_numbers(batch.column("rows")).sum())
         return int(as_numbers(batch.column("amount")).sum()) if self._grouped else batch.num_rows
 
     def rows(self, batch: pa.RecordBatch) -> KeyRows:

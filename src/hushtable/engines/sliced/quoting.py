@@ -14,3 +14,8 @@ def name_sql(name: str) -> str:
 def text_sql(text: str) -> str:
     """Return a quoted text."""
     return "'" + text.replace("'", "''") + "'"
+
+
+def letters_sql(text: str) -> str:
+    """Return SQL for a text of any characters, also of such as no SQL holds."""
+    return f"decode(from_hex('{text.encode().hex()}'))"

@@ -10,7 +10,16 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from hushtable.domain.attributes import Attribute, Bins, Categories, Edges, Integers, Times
+from hushtable.domain.attributes import (
+    AnyText,
+    Attribute,
+    Bins,
+    Categories,
+    Edges,
+    Integers,
+    Times,
+    kind_named,
+)
 from hushtable.domain.reading import INTEGER_TEXT, NUMBER_TEXT, TIME_TEXT
 from hushtable.engines.sliced.quoting import name_sql, text_sql
 from hushtable.errors import BadData, shown
@@ -69,7 +78,7 @@ def read_sql(attribute: Attribute, column: str, sql_type: str) -> str:
     form = form_of(sql_type)
     values = attribute.values
     sql: str | None
-    if isinstance(values, Categories):
+    if isinstance(values, Categories | AnyText):
         sql = _text(column, form)
     elif isinstance(values, Integers):
         sql = whole_number_sql(column, form)
@@ -206,22 +215,23 @@ def _by_sign(text: str, far: str) -> str:
 
 def _mismatch(attribute: Attribute, sql_type: str, form: Form) -> tuple[str, str]:
     """Return the fact and the hint of a column that cannot hold an attribute's values."""
-    kind = type(attribute.values).__name__.lower()
+    kind = kind_named(attribute.values)
     held = type_text(sql_type)
     name = shown(attribute.name)
     fact = f"column {shown(attribute.column)} holds {held}, but attribute {name} is of {kind}"
     column = attribute.column if attribute.column.isidentifier() else name_sql(attribute.column)
-    if isinstance(attribute.values, Categories):
+    if isinstance(attribute.values, Categories | AnyText):
+        what = "Categories are text" if isinstance(attribute.values, Categories) else "Its values are text"
         cast = f"CAST({column} AS VARCHAR)"
         if form in ("float", "decimal"):  # 6001 would become '6001.0'
             cast = f"CAST(TRY_CAST({column} AS BIGINT) AS VARCHAR)"
         if form in ("whole", "large", "float", "decimal"):
             return fact, (
-                "Categories are text, and numbers have lost their leading zeros: '06001' became 6001. Read "
+                f"{what}, and numbers have lost their leading zeros: '06001' became 6001. Read "
                 f"the column as text at its source, or, if no value can start with 0, select {cast}."
             )
         if held not in ("BLOB", "STRUCT", "MAP", "UNION", "a list"):
-            return fact, f"Categories are text: select {cast} in a query, as the categories spell it."
+            return fact, f"{what}: select {cast} in a query, spelled as it is to be published."
     if isinstance(attribute.values, Times) and form in ("whole", "large", "float"):
         return fact, f"If it counts seconds since 1970, select to_timestamp({column}) in a query."
     return fact, "Name another column, declare another kind, or convert it in a query, row by row."

@@ -140,6 +140,7 @@ class CountedOnSpark:
     tally: Tally
     sums: int
     sensitivity: Sensitivities
+    texts: None = None  # every value that is counted here was declared
 
     def table(self) -> SparseTable:
         """Return all slices as one table in the driver's memory."""

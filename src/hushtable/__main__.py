@@ -1,0 +1,5 @@
+"""`python -m hushtable` is the command `hushtable`."""
+
+from hushtable.cli.main import main
+
+main()
