@@ -123,8 +123,11 @@ class SeenNoise:
         excess = tilt * slope - value
         if excess < 1e-9:  # so near the mean that rounding would decide
             return 0.5
+        bound = exp(-excess)  # Chernoff's
+        if cells * curve < 1e-9 * slope**2:  # all lies at the largest noise there is, as far as rounding tells
+            return bound
         w, u = sqrt(2 * excess), -expm1(-tilt) * sqrt(curve)
-        return erfc(w / sqrt(2)) / 2 + exp(-excess) / sqrt(2 * pi) * (1 / u - 1 / w)
+        return min(erfc(w / sqrt(2)) / 2 + bound / sqrt(2 * pi) * (1 / u - 1 / w), bound)
 
     def _cumulants(self, tilt: float) -> tuple[float, float, float]:
         """Return the logarithm of E exp(tilt (x - mean)) for one cell, with two derivatives."""
