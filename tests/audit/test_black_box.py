@@ -23,8 +23,6 @@ from tests.harness.statistics import ALARM
 ATTACKS = {attack.name: attack for attack in attacks()}
 FEW = [
     "geometric, max_rows=2",
-    "gaussian, max_cells=2",
-    "truncated-geometric, max_cells=2 of 4",
     "gaussian-stability, max_cells=2, both alone",
 ]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from hushtable.noise import KeyStream
 from hushtable.table.slices import Slice
 from tests.engines.contracts.counting import DOMAIN, WIDE, random_rows, whole
 from tests.engines.reference import counts_of, decoded, differences
+from tests.harness.cases import chosen, few
 
 
 @pytest.mark.parametrize(
@@ -80,8 +82,7 @@ def small_memory(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
     return str(request.param)
 
 
-@pytest.mark.parametrize("threads", [1, 2, 5])
-@pytest.mark.parametrize("distinct", [50, 10**6])
+@pytest.mark.parametrize(("distinct", "threads"), chosen(product([50, 10**6], [1, 2, 5]), [0, 2, 4]))
 def test_domains_above_2_to_the_64_are_counted_exactly(
     small_memory: str, threads: int, distinct: int, tmp_path: Path
 ) -> None:
@@ -104,8 +105,7 @@ def test_domains_above_2_to_the_64_are_counted_exactly(
     assert not differences(found, f"SELECT {names}, count(*) FROM '{path}' GROUP BY ALL")
 
 
-@pytest.mark.parametrize("size", [2, 300, 10**6])
-@pytest.mark.parametrize("amounts", [False, True])
+@pytest.mark.parametrize(("amounts", "size"), few(product([False, True], [2, 300, 10**6]), every=2))
 def test_large_inputs_are_counted_exactly(
     small_memory: str, size: int, amounts: bool, tmp_path: Path
 ) -> None:

@@ -21,6 +21,7 @@ from tests.engines.door import trying
 from tests.engines.door.trying import Door, Examiner, Finding, door, one_instance, world_of
 from tests.engines.door.worlds import FORMS, World, neighbours
 from tests.engines.reference import Counts
+from tests.harness.cases import few
 from tests.harness.statistics import SEED
 
 PAIRS, CHUNKS = 100_000, 400  # in `make test-long`
@@ -156,7 +157,7 @@ BROKEN: dict[str, tuple[Door, str]] = {
 }
 
 
-@pytest.mark.parametrize("name", BROKEN)
+@pytest.mark.parametrize("name", few(BROKEN, every=2))
 def test_a_broken_door_is_found(name: str, folder: Path) -> None:
     through, words = BROKEN[name]
 

@@ -238,7 +238,7 @@ _CONVERTED: dict[str, pa.Array] = {
 
 
 @pytest.mark.parametrize(
-    ("odd", "form"), few(product(_CONVERTED, ["table", "stream", "arrow", "parquet"]), every=3)
+    ("odd", "form"), few(product(_CONVERTED, ["table", "stream", "arrow", "parquet"]), every=7)
 )
 def test_no_value_of_a_type_that_is_converted_stops_a_count(odd: str, form: str, tmp_path: Path) -> None:
     table = pa.table({"x": [1, 2], "odd": _CONVERTED[odd]})
@@ -404,9 +404,9 @@ def test_counts_that_are_no_numbers_are_dropped_whatever_the_others_are(tmp_path
     assert counts_of(found) == {(2,): 100}
 
 
-@pytest.mark.parametrize("unit", ["s", "ms"])
-@pytest.mark.parametrize("form", ["arrow", "ipc", "duckdb"])
-@pytest.mark.parametrize("nested", [False, True])
+@pytest.mark.parametrize(
+    ("nested", "form", "unit"), few(product([False, True], ["arrow", "ipc", "duckdb"], ["s", "ms"]), every=5)
+)
 def test_the_owner_s_words_read_a_time_beyond_all_clocks_as_missing(
     unit: str, form: str, nested: bool, tmp_path: Path
 ) -> None:

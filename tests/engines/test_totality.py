@@ -121,7 +121,8 @@ def test_no_allowed_expression_fails_on_a_row(
         name for name in FUNCTIONS if not FUNCTIONS[name].public and name.replace("_", "").isalnum()
     )
     taken = numbers_of_arguments(engine)
-    calls = [call for name in names for call in some_calls(name, taken.get(name, {0, 1, 2, 3}), chance)]
+    some = names if LONG else names[::3]
+    calls = [call for name in some for call in some_calls(name, taken.get(name, {0, 1, 2, 3}), chance)]
     for operator in ("+", "-", "*", "/", "//", "%", "**", "<<", ">>", "||", "->>", "<", "="):
         for _ in range(80 if LONG else 8):
             calls.append(f"({chance.choice(COLUMNS)}) {operator} ({chance.choice(COLUMNS)})")
@@ -142,7 +143,7 @@ def test_no_allowed_expression_fails_on_a_row(
             refused += 1
             continue
         engine.execute(f"SELECT count(*) FROM data WHERE {total}").fetchall()
-    assert tried > 300
+    assert tried > 150
     assert refused < tried / 10
 
 

@@ -26,6 +26,7 @@ from hushtable.structures.fitting import fitted
 from hushtable.structures.pruned import PrunedSpace, Tree
 from hushtable.summaries.summarize import draw_summary
 from hushtable.table.sparse import SparseTable
+from tests.harness.cases import chosen
 from tests.harness.nodes import nodes_over
 from tests.harness.statistics import SEED, replay
 from tests.structures.pruned import level_laws
@@ -177,7 +178,7 @@ def measured(
     return errors.tolist(), rows
 
 
-@pytest.mark.parametrize("cells", [2, 3, 17, 1000, 2**20 + 1, 10**12, 2**60])
+@pytest.mark.parametrize("cells", chosen([2, 3, 17, 1000, 2**20 + 1, 10**12, 2**60], [0, 2, 4, 6]))
 @pytest.mark.parametrize("rate", [Fraction(1, 10**6), Fraction(1, 100), Fraction(1), Fraction(5000)])
 @pytest.mark.parametrize("size", [1, 1000])
 def test_numbers_stay_numbers(cells: int, rate: Fraction, size: int) -> None:

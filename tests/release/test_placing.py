@@ -18,6 +18,7 @@ import hushtable as ht
 from hushtable.errors import BadOutput
 from hushtable.files import partials
 from hushtable.files.placing import new_file
+from tests.harness import statistics
 from tests.release.examples import people, write
 
 ROOT = Path(__file__).parents[2]
@@ -283,7 +284,7 @@ def test_processes_that_write_the_same_names(tmp_path: Path) -> None:
 def test_killed_writers_leave_a_whole_file_or_none(tmp_path: Path) -> None:
     path = tmp_path / "x.parquet"
     unfinished, kill = 0, 0
-    while kill < 10 or not unfinished:
+    while kill < statistics.runs(4) or not unfinished:
         assert kill < 100, "no kill came while a file was written: make the file larger"
         if kill % 2:
             path.unlink(missing_ok=True)
