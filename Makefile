@@ -148,7 +148,7 @@ endef
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo demo-laws package test test-core test-spark-too test-spark test-browser-too test-browser chromium pictures test-long test-spark-long java audit bench bench-spark bench-libraries paper lint format constraints clean
+.PHONY: help demo demo-laws package docs test test-core test-spark-too test-spark test-browser-too test-browser chromium pictures test-long test-spark-long java audit bench bench-spark bench-libraries paper lint format constraints clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -220,6 +220,11 @@ lint: $(STAMP) ## style, formatting, types, rooms
 format: $(STAMP) ## put the code into the house format
 	@$(BIN)/ruff check --quiet --fix-only
 	@$(BIN)/ruff format --quiet
+
+docs: $(STAMP) ## build the documentation as a site in build/site; a link that leads nowhere fails
+	@rm -rf build/site && $(BIN)/python docs/site/assemble.py build/docs && { \
+	out=$$($(BIN)/zensical build --clean --strict 2>&1) || { echo "$$out" >&2; exit 1; }; }
+	@echo "Open build/site/index.html. To search it too: python3 -m http.server -d build/site"
 
 package: ## build the wheel and the sdist into dist/, and try each in an environment of its own
 	$(require_python)

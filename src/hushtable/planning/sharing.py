@@ -324,8 +324,8 @@ def parts_of(
 def _curve(budget: Budget) -> tuple[Array, Array, Array]:
     """Return logarithms of shares and of 1 / variance, and the slope: lines between err by some 10^-4.
 
-    Where the curve is straight, as it is while noise is wide, a few nodes do: a law without formulas of its own
-    takes tens of milliseconds for each.
+    Where the curve is straight, as it is while noise is wide, a few nodes do: a law without formulas
+    of its own takes tens of milliseconds for each.
     """
 
     def precision(node: float) -> float:

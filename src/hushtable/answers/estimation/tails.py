@@ -124,7 +124,7 @@ class SeenNoise:
         if excess < 1e-9:  # so near the mean that rounding would decide
             return 0.5
         bound = exp(-excess)  # Chernoff's
-        if cells * curve < 1e-9 * slope**2:  # all lies at the largest noise there is, as far as rounding tells
+        if cells * curve < 1e-9 * slope**2:  # as far as rounding tells, all noise is the largest
             return bound
         w, u = sqrt(2 * excess), -expm1(-tilt) * sqrt(curve)
         return min(erfc(w / sqrt(2)) / 2 + bound / sqrt(2 * pi) * (1 / u - 1 / w), bound)
