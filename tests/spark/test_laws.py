@@ -10,9 +10,7 @@ import pyarrow as pa
 import pytest
 
 import hushtable as ht
-from hushtable.laws.balls import working_precision
-from hushtable.laws.law import NoiseLaw
-from tests.harness.statistics import ALARM, FloatLaw, chernoff, chernoff_follows, fits, follows, from_masses
+from tests.harness.statistics import ALARM, chernoff, chernoff_follows, fits, follows, noise_from
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -33,16 +31,6 @@ def people(each: int) -> pa.Table:
     keys = np.repeat(np.arange(KEYS), each)
     person = keys // CELLS * each + np.tile(np.arange(each), KEYS)
     return pa.table({"person": np.repeat(person, 3), "key": np.repeat(keys * 600, 3)})
-
-
-def above(law: NoiseLaw, least: int) -> tuple[float, FloatLaw]:
-    """The chance that noise is `least` or more, and its law then."""
-    last = least + 2_000 if law.highest is None else law.highest
-    with working_precision(128):
-        noise = law.exact()
-        masses = {x: float(noise.mass(abs(x)).mid()) for x in range(least, last + 1)}
-    chance = sum(masses.values())
-    return chance, from_masses({x: mass / chance for x, mass in masses.items() if mass})
 
 
 @pytest.mark.parametrize("name", ["truncated-geometric", "gaussian-stability", "gaussian"])
@@ -66,15 +54,15 @@ def test_noise_of_workers_has_the_stated_law(name: str, spark: SparkSession, tmp
     occupied = np.asarray(found["key"]) % 600 == 0
     noise = np.asarray(found["count"])[occupied] - count
     law = there.terms.law
-    chance, left = above(law, cutoff - count)
-    twice = above(type(here.terms.law).calibrated(**budget(name, cells=2 * CELLS)), cutoff - count)
+    chance, left = noise_from(law, cutoff - count)
+    twice = noise_from(type(here.terms.law).calibrated(**budget(name, cells=2 * CELLS)), cutoff - count)
     assert follows(noise, left) > ALARM
     assert fits(noise, twice[1]) < ALARM
     assert chernoff_follows(noise.size, KEYS, chance) > ALARM
     assert chernoff(noise.size + KEYS // 8, KEYS, chance) < ALARM
     empty = len(found) - noise.size
     if law.noises_empty:
-        assert chernoff_follows(empty, 10**6 - KEYS, above(law, cutoff)[0]) > ALARM
+        assert chernoff_follows(empty, 10**6 - KEYS, noise_from(law, cutoff)[0]) > ALARM
     else:
         assert empty == 0
 
