@@ -169,6 +169,8 @@ def likely_values(law: FloatLaw, size: int) -> dict[int, float]:
 
 def chernoff(count: int, size: int, chance: float) -> float:
     """Return a bound on the chance that a Binomial(size, chance) is at least as far off as `count`."""
+    if not 0 <= count <= size:
+        return 0.0
     share = count / size
     if chance in (0.0, 1.0):
         return 1.0 if share == chance else 0.0

@@ -128,6 +128,7 @@ def test_chernoff_bounds_the_exact_tail(count: int, size: int, chance: float) ->
     tail = sum(masses[count:]) if count > size * chance else sum(masses[: count + 1])
 
     assert tail <= chernoff(count, size, chance)
+    assert chernoff(size + 1, size, chance) == chernoff(-1, size, chance) == 0
 
 
 def test_outcomes_adds_up_every_script() -> None:

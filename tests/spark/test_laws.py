@@ -59,7 +59,7 @@ def test_noise_of_workers_has_the_stated_law(name: str, spark: SparkSession, tmp
     assert follows(noise, left) > ALARM
     assert fits(noise, twice[1]) < ALARM
     assert chernoff_follows(noise.size, KEYS, chance) > ALARM
-    assert chernoff(noise.size + KEYS // 8, KEYS, chance) < ALARM
+    assert chernoff(noise.size - KEYS // 8, KEYS, chance) < ALARM
     empty = len(found) - noise.size
     if law.noises_empty:
         assert chernoff_follows(empty, 10**6 - KEYS, noise_from(law, cutoff)[0]) > ALARM
