@@ -34,7 +34,7 @@ from hushtable.engines.sliced.runs import KeyRows, condensed, counted, exact_sum
 from hushtable.engines.spark.blocks import blocks, heard, keys_in, numbers_in, packed, rows_in, told
 from hushtable.engines.spark.texts import (
     TextCut,
-    TextRows,
+    TextRun,
     counted_texts,
     packed_texts,
     shown_texts,
@@ -102,7 +102,7 @@ class Reading(NamedTuple):
     def run(self, batch: pa.RecordBatch, reader: KeyReader) -> pa.RecordBatch:
         """Return rows as a sorted run; with some of its keys for the driver, unless they hold texts."""
         if self.domain.unlisted:
-            run = TextRows.read(batch, self.domain)
+            run = TextRun.read(batch, self.domain)
             return blocks([{**run.columns, "mark": mark(run.mixed, self.salt)}])
         rows = reader.rows(batch)
         if self.line is not None:
@@ -328,7 +328,7 @@ def _by_key(starts: Keys, row: dict[str, Any]) -> Iterator[tuple[int, dict[str, 
 
 def _by_text(cut: TextCut, row: dict[str, Any]) -> Iterator[tuple[int, dict[str, Any], KeyRows]]:
     """Yield the same of rows that hold texts."""
-    for number, piece in cut.pieces(TextRows.unpacked(row, cut.domain)):
+    for number, piece in cut.pieces(TextRun.unpacked(row, cut.domain)):
         yield number, piece.columns, piece.mixed
 
 
@@ -361,7 +361,7 @@ def count_slices(cut: Cut, batches: Batches) -> Batches:
         found = pieces.setdefault(row["slice"], [])
         marks[row["slice"]] = marks.get(row["slice"], 0) + row["mark"]
         if row["size"] and isinstance(cut, TextCut):
-            found.append(TextRows.unpacked(row, cut.domain))
+            found.append(TextRun.unpacked(row, cut.domain))
         elif row["size"]:
             found.append(KeyRows(keys_in(row["keys"], words), numbers_in(row["counts"])))
     for number in sorted(pieces):

@@ -53,14 +53,14 @@ class Texts(NamedTuple):
         return Texts(self.values.take(as_column(places)), self.mixed[places])
 
 
-class TextRows(NamedTuple):
+class TextRun(NamedTuple):
     """Rows in ascending order, whose keys have a word an attribute: a code, or the place of its text."""
 
     rows: KeyRows
     texts: dict[int, Texts]  # by the place of the attribute
 
     @classmethod
-    def read(cls, batch: pa.RecordBatch, domain: Domain) -> TextRows:
+    def read(cls, batch: pa.RecordBatch, domain: Domain) -> TextRun:
         """Return the rows of a batch with a column an attribute, and what each adds, if it says so."""
         import pyarrow as pa
         import pyarrow.compute as pc
@@ -78,7 +78,7 @@ class TextRows(NamedTuple):
         return cls(sorted_rows(KeyRows(np.stack(words), amounts)), texts)
 
     @classmethod
-    def unpacked(cls, row: dict[str, Any], domain: Domain) -> TextRows:
+    def unpacked(cls, row: dict[str, Any], domain: Domain) -> TextRun:
         """Return what was packed."""
         rows = KeyRows(keys_in(row["keys"], len(domain.shape)), numbers_in(row["counts"]))
         return cls(rows, dict(zip(domain.unlisted, unpacked_texts(row["texts"]), strict=True)))
@@ -98,17 +98,17 @@ class TextRows(NamedTuple):
             keys[place] = texts.mixed[keys[place]]
         return KeyRows(keys, self.rows.amounts)
 
-    def only(self, chosen: NDArray[np.intp]) -> TextRows:
+    def only(self, chosen: NDArray[np.intp]) -> TextRun:
         """Return the rows at these places, which ascend, with their texts alone."""
         amounts = None if self.rows.amounts is None else self.rows.amounts[chosen]
         keys, texts = self.rows.keys.take(chosen, axis=1), {}
         for place, known in self.texts.items():
             own, back = np.unique(keys[place].astype(np.int64), return_inverse=True)
             keys[place], texts[place] = back, known.only(own)
-        return TextRows(condensed(KeyRows(keys, amounts)), texts)
+        return TextRun(condensed(KeyRows(keys, amounts)), texts)
 
 
-def counted_texts(pieces: Sequence[TextRows], domain: Domain) -> tuple[Cells, dict[int, Texts]]:
+def counted_texts(pieces: Sequence[TextRun], domain: Domain) -> tuple[Cells, dict[int, Texts]]:
     """Return the cells of the pieces of a slice, by the numbers that their texts have in it, and these."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -145,7 +145,7 @@ class TextCut(NamedTuple):
         bounds = tuple(MOST_TEXTS for _ in self.domain.shape)
         return [Slice((0,) * len(bounds), bounds, cells[1].size, lambda: same(cells))]
 
-    def pieces(self, run: TextRows) -> Iterator[tuple[int, TextRows]]:
+    def pieces(self, run: TextRun) -> Iterator[tuple[int, TextRun]]:
         """Yield the rows of a run that each slice gets."""
         sums = np.zeros(run.rows.keys.shape[1], dtype=np.uint64)
         for word in run.mixed.keys:
