@@ -103,6 +103,16 @@ def from_masses(masses: Mapping[int, Fraction | float]) -> FloatLaw:
     return FloatLaw(lambda x: float(masses.get(x, 0)), cdf, values[0], values[-1])
 
 
+def noise_from(law: NoiseLaw, least: int) -> tuple[float, FloatLaw]:
+    """Return the chance that noise is `least` or more, and its law then, up to the largest noise there is."""
+    last = least + 2_000 if law.highest is None else law.highest
+    with working_precision(128):
+        noise = law.exact()
+        masses = {x: float(noise.mass(abs(x)).mid()) for x in range(least, last + 1)}
+    chance = sum(masses.values())
+    return chance, from_masses({x: mass / chance for x, mass in masses.items() if mass})
+
+
 def follows(sample: Iterable[int] | NDArray[np.integer], law: FloatLaw) -> float:
     """Return `fits`, and count one assertion that a correct sampler fails with chance `ALARM`."""
     global asked
@@ -159,6 +169,8 @@ def likely_values(law: FloatLaw, size: int) -> dict[int, float]:
 
 def chernoff(count: int, size: int, chance: float) -> float:
     """Return a bound on the chance that a Binomial(size, chance) is at least as far off as `count`."""
+    if not 0 <= count <= size:
+        return 0.0
     share = count / size
     if chance in (0.0, 1.0):
         return 1.0 if share == chance else 0.0

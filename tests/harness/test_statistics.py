@@ -8,10 +8,20 @@ import numpy as np
 import pytest
 
 from hushtable.laws.integers import TwoSidedGeometric, one_sided_geometric
+from hushtable.laws.thresholds import TruncatedGeometric
+from hushtable.noise import cell_noise, signs, two_sided_geometric
 from hushtable.noise import one_sided_geometric as draw_one_sided
-from hushtable.noise import signs, two_sided_geometric
 from tests.harness.scripted import Scripted, outcomes
-from tests.harness.statistics import ALARM, FloatLaw, chernoff, fits, from_masses, law_at, replay
+from tests.harness.statistics import (
+    ALARM,
+    FloatLaw,
+    chernoff,
+    fits,
+    from_masses,
+    law_at,
+    noise_from,
+    replay,
+)
 
 LAW = law_at(TwoSidedGeometric, Fraction(1))
 
@@ -41,6 +51,22 @@ def test_fits_catches_a_sampler_that_never_returns_one_value() -> None:
     draws[draws == 2] = 1
 
     assert fits(draws, LAW) < ALARM
+
+
+def test_the_law_of_noise_from_a_size_on_holds_the_largest_noise() -> None:
+    """A float law that ends one value early gives 0 to every sample with the largest one."""
+    law = TruncatedGeometric(Fraction(1, 2), 13)
+    chance, left = noise_from(law, -2)
+    draws = cell_noise(law, replay(8), count=20_000)
+    draws = draws[draws >= -2]
+
+    assert draws.max() == left.highest == law.highest == 13
+    assert left.lowest == -2
+    assert left.cdf(13) == pytest.approx(1)
+    assert fits(draws, left) > ALARM
+    assert chernoff(draws.size, 20_000, chance) > ALARM
+    early = from_masses({x: left.mass(x) for x in range(-2, 13)})
+    assert fits(draws, early) == 0
 
 
 def test_fits_compares_some_of_very_many_values() -> None:
@@ -102,6 +128,7 @@ def test_chernoff_bounds_the_exact_tail(count: int, size: int, chance: float) ->
     tail = sum(masses[count:]) if count > size * chance else sum(masses[: count + 1])
 
     assert tail <= chernoff(count, size, chance)
+    assert chernoff(size + 1, size, chance) == chernoff(-1, size, chance) == 0
 
 
 def test_outcomes_adds_up_every_script() -> None:

@@ -24,8 +24,8 @@ AUTO = "auto"
 CHOICES = ("geometric", "truncated-geometric", "gaussian", "gaussian-stability")  # the first of the best
 
 
-def check_values(domain: Domain, law: type[NoiseLaw], *, distributed: bool = False) -> None:
-    """Raise where a domain has values that nobody can list, and the noise or the engine needs a list."""
+def check_values(domain: Domain, law: type[NoiseLaw]) -> None:
+    """Raise where a domain has values that nobody can list, and the noise needs a list."""
     if not domain.unlisted:
         return
     name = shown(domain.names[domain.unlisted[0]])
@@ -39,9 +39,6 @@ def check_values(domain: Domain, law: type[NoiseLaw], *, distributed: bool = Fal
             "shown. Or declare categories."
         )
         raise BadChoice(fact, hint)
-    if distributed:
-        fact = f"the values of {name} are any text, and Spark counts cells of declared values"
-        raise BadChoice(fact, "Publish from files, on one machine; or declare categories.")
 
 
 class Cutoff(NamedTuple):

@@ -102,7 +102,7 @@ def decided(recipe: Recipe) -> Decision:
     distributed = recipe.engine == "spark" or engine_of(recipe.data).distributed
     one = recipe.measure.sensitivities
     law = _law(recipe, domain)
-    check_values(domain, law, distributed=distributed)
+    check_values(domain, law)
     cost = law.price(recipe.cost)
     budget = law.budget(cost)
     # Noise beyond all bounds is told first.

@@ -11,8 +11,8 @@ Cost: one GROUP BY of the rows, which DuckDB does in its own memory, and one of 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from hushtable.domain.columns import as_column, as_numbers
 from hushtable.domain.domain import Domain
 from hushtable.domain.keys import KeySpace
-from hushtable.domain.texts import KnownTexts
+from hushtable.domain.texts import KnownTexts, in_order
 from hushtable.engines.sliced.coding import words_sql
 from hushtable.engines.sliced.engine import fetched, quiet
 from hushtable.engines.sliced.keying import Keyed
@@ -29,6 +29,7 @@ from hushtable.table.sparse import LARGEST_COUNT
 
 if TYPE_CHECKING:
     import duckdb
+    import pyarrow as pa
 
 _TOGETHER = '"hushtable together"'
 
@@ -41,12 +42,15 @@ class Closed(NamedTuple):
     texts: RunTexts
 
 
-@dataclass(frozen=True, repr=False, eq=False)
 class RunTexts:
-    """The texts behind the codes of a run, in tables of its connection. Private: many of them stay so."""
+    """The texts behind the codes of a run, wherever they are. Private: many of them stay so.
 
-    connection: duckdb.DuckDBPyConnection
-    tables: Mapping[int, str]  # by the place of the attribute
+    Of each attribute, by its place, `texts_of` returns the texts with these codes, in their order. Several
+    codes may stand for one text, never one for several.
+    """
+
+    def __init__(self, texts_of: Mapping[int, Callable[[NDArray[np.int64]], pa.Array]]) -> None:
+        self._texts_of = texts_of
 
     def listed(self, domain: Domain, codes: NDArray[np.int64]) -> tuple[Domain, NDArray[np.int64]]:
         """Return the domain in which the texts of these cells, and no others, have codes; and those codes.
@@ -54,32 +58,38 @@ class RunTexts:
         They are numbered by the order of their bytes, so nothing is left of the codes of the run.
         """
         again, known = codes.copy(), {}
-        for place in self.tables:
+        for place, texts_of in self._texts_of.items():
             own, back = np.unique(codes[:, place], return_inverse=True)
-            known[place], ranks = quiet(self._in_order, place, own)
+            known[place], ranks = _in_order(quiet(texts_of, own))
             again[:, place] = ranks[back]
         return domain.knowing(known), again
 
-    def _in_order(self, place: int, own: NDArray[np.int64]) -> tuple[KnownTexts, NDArray[np.int64]]:
-        """Return the texts with these codes in the order of their bytes, and where each code's text is."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
-        self.connection.register("hushtable published", pa.table({"code": as_column(own)}))
-        sql = (
-            f'SELECT own.code, texts.value FROM "hushtable published" AS own '
-            f"JOIN {self.tables[place]} AS texts ON texts.rowid = own.code"
-        )
-        found = self.connection.sql(sql).to_arrow_table().combine_chunks()
-        self.connection.unregister("hushtable published")
-        order = as_numbers(pc.sort_indices(found.column("value")))
-        texts = found.column("value").take(order).combine_chunks()
-        ranks = np.empty(own.size, dtype=np.int64)
-        ranks[np.searchsorted(own, as_numbers(found.column("code"))[order])] = np.arange(own.size)
-        return KnownTexts(lambda: texts), ranks
-
     def __repr__(self) -> str:
         return "RunTexts(<private>)"
+
+
+def _in_order(texts: pa.Array) -> tuple[KnownTexts, NDArray[np.int64]]:
+    """Return the texts, each once, in the order of their bytes, and which of them each one is."""
+    import pyarrow.compute as pc
+
+    once = in_order(texts)
+    ranks = as_numbers(pc.index_in(texts, value_set=once)).astype(np.int64)
+    return KnownTexts(lambda: once), ranks
+
+
+def _texts_in(table: str, connection: duckdb.DuckDBPyConnection, own: NDArray[np.int64]) -> pa.Array:
+    """Return the texts with these codes, which are the rows of a table."""
+    import pyarrow as pa
+
+    connection.register("hushtable published", pa.table({"code": as_column(own)}))
+    sql = (
+        f'SELECT texts.value FROM "hushtable published" AS own '
+        f"JOIN {table} AS texts ON texts.rowid = own.code ORDER BY own.code"
+    )
+    found = connection.sql(sql).to_arrow_table().combine_chunks()
+    connection.unregister("hushtable published")
+    column = found.column("value")
+    return column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
 
 
 def closed(keyed: Keyed, domain: Domain, connection: duckdb.DuckDBPyConnection) -> Closed:
@@ -108,7 +118,8 @@ def closed(keyed: Keyed, domain: Domain, connection: duckdb.DuckDBPyConnection) 
     also = ["CAST(amount AS BIGINT) AS amount", "rows", *["broken"] * ("broken" in keyed.columns)]
     sql = f"SELECT {', '.join([*words_sql(codes, space), *also])} FROM {_TOGETHER} AS together{joins}"
     columns += ["amount", "rows", *["broken"] * ("broken" in keyed.columns)]
-    return Closed(Keyed(sql, columns), space, RunTexts(connection, tables))
+    texts = {place: partial(_texts_in, table, connection) for place, table in tables.items()}
+    return Closed(Keyed(sql, columns), space, RunTexts(texts))
 
 
 def forget_rows(connection: duckdb.DuckDBPyConnection) -> None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 # `slice` says where a row belongs, `size` how many keys it holds; what is left out is null.
 SCHEMA = (
     "slice int, size long, keys binary, counts binary, bands binary, sample binary, total string, "
-    "occupied binary, digest binary, mark long, told binary"
+    "occupied binary, digest binary, mark long, told binary, texts binary"
 )
 FIELDS = dict(field.split() for field in SCHEMA.split(", "))  # their types
 

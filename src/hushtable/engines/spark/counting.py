@@ -16,12 +16,14 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate, pairwise
+from math import ceil
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hushtable.domain.keys import KeySpace, no_keys, sorted_with_places
 from hushtable.engines.sliced.bounding import drawn_salt
+from hushtable.engines.sliced.closing import RunTexts
 from hushtable.engines.sliced.counting import CountRequest, joined
 from hushtable.engines.sliced.engine import as_bytes
 from hushtable.engines.sliced.keying import Tally
@@ -35,6 +37,7 @@ from hushtable.engines.spark.staging import staging_folder
 from hushtable.engines.spark.tasks import (
     MEMORY,
     CellCut,
+    Cut,
     NodeCut,
     Reading,
     bound_units,
@@ -51,6 +54,7 @@ from hushtable.engines.spark.tasks import (
     tell_by_unit,
     unit_columns,
 )
+from hushtable.engines.spark.texts import Numbering, TextCut
 from hushtable.engines.spark.watching import Watch
 from hushtable.errors import BadData, BadQuery, HushtableError, InternalError
 from hushtable.laws.sensitivities import Sensitivities
@@ -73,12 +77,13 @@ class SlicesOnSpark:
 
     spark: SparkSession
     counted: DataFrame
-    cut: CellCut | NodeCut
+    cut: Cut
     occupied: Sequence[Sequence[int]]  # cells or nodes, of each slice of each box or block
     digests: Sequence[bytes]  # of all counts of each box or block
     above: SlicesHere
     staging: str
     watch: Watch
+    numbering: Numbering | None = None  # of texts that nobody can list
 
     @property
     def words(self) -> int:
@@ -116,7 +121,9 @@ class SlicesOnSpark:
             some = written.where(f"slice BETWEEN {first} AND {last}")
             found = {row["slice"]: row for row in rows_in(ran(some.toArrow).to_batches())}
             for number in range(first, last + 1):
-                yield candidates_in(found.pop(number), self.words)
+                row = found.pop(number)
+                drawn_here = candidates_in(row, self.words)
+                yield drawn_here if self.numbering is None else self.numbering.drawn(row, drawn_here)
             self.watch.progress("Gathering", (last + 1) / len(dealt))
 
 
@@ -140,18 +147,21 @@ class CountedOnSpark:
     tally: Tally
     sums: int
     sensitivity: Sensitivities
-    texts: None = None  # every value that is counted here was declared
+
+    @property
+    def texts(self) -> RunTexts | None:
+        """The texts of cells that were drawn, where values are `unlisted`."""
+        return None if self.slices.numbering is None else self.slices.numbering.texts
 
     def table(self) -> SparseTable:
         """Return all slices as one table in the driver's memory."""
-        rows = ran(self.slices.counted.toArrow).to_batches()
-        found = {row["slice"]: cells_in(row, len(self.space.bounds)) for row in rows_in(rows)}
-        cells = (found[number] for number in sorted(found))
-        return joined(self.space, cells, sensitivity=self.sensitivity)
+        return joined(self.space, self.cells(), sensitivity=self.sensitivity)
 
     def cells(self) -> Iterator[Cells]:
         """Yield the occupied cells of each slice; few of them are in the driver's memory at once."""
-        words, slices = len(self.space.bounds), self.slices
+        slices = self.slices
+        if slices.numbering is not None:
+            raise InternalError("cells were asked for whose values nobody can list")
         for first, last in _groups([sum(counts) for counts in slices.occupied]):
             some = slices.counted.where(f"slice BETWEEN {first} AND {last}")
             found = {row["slice"]: row for row in rows_in(ran(some.toArrow).to_batches())}
@@ -159,7 +169,7 @@ class CountedOnSpark:
                 row = found.pop(number)
                 if digest_of(row) != slices.digests[number]:  # a unit could be in the cells of two slices
                     raise changed()
-                yield cells_in(row, words)
+                yield cells_in(row, slices.words)
 
     def total(self) -> int:
         """Return the sum of all counts."""
@@ -198,9 +208,15 @@ def counted_on_spark(frame: DataFrame, request: CountRequest) -> Iterator[Counte
         runs = _runs(rows, reading, entropy)
         with watch.step("Reading", stages=1 if measure.unit is None else 2):
             found = _kept(runs, stack, "size", "sample", "mark")
-        cut = _cut(reading.space, tree, found, request.drawn, workers=spark.sparkContext.defaultParallelism)
+        workers = spark.sparkContext.defaultParallelism
+        cut: Cut
+        if domain.unlisted:
+            rows_read = sum(run["size"] or 0 for run in found)
+            cut = TextCut(domain, max(1, ceil(rows_read / target_of(rows_read, workers=workers))))
+        else:
+            cut = _cut(reading.space, tree, found, request.drawn, workers=workers)
         slices = cut.starts.shape[1]
-        pieces = runs.mapInArrow(partial(silent, partial(deal_runs, cut.starts, salt)), SCHEMA)
+        pieces = runs.mapInArrow(partial(silent, partial(deal_runs, cut, salt)), SCHEMA)
         every = pieces.unionAll(_one_for_each(spark, slices))
         counted = every.repartitionById(slices, "slice").mapInArrow(
             partial(silent, partial(count_slices, cut)), SCHEMA
@@ -215,9 +231,12 @@ def counted_on_spark(frame: DataFrame, request: CountRequest) -> Iterator[Counte
         occupied = [np.frombuffer(row["occupied"], dtype=np.int64).tolist() for row in facts]
         digests = [bytes(row["digest"]) for row in facts]
         above = lifted_above(cut.tree, cut.blocks, sums) if isinstance(cut, NodeCut) else []
+        numbering = Numbering(domain, list(map(sum, occupied))) if domain.unlisted else None
         yield CountedOnSpark(
-            reading.space,
-            SlicesOnSpark(spark, counted, cut, occupied, digests, SlicesHere(above), staging, watch),
+            reading.space if numbering is None else numbering.space,
+            SlicesOnSpark(
+                spark, counted, cut, occupied, digests, SlicesHere(above), staging, watch, numbering
+            ),
             tally=_tally(heard(row["told"]) for row in found if row["told"] is not None),
             sums=sum(sums),
             sensitivity=measure.sensitivities,

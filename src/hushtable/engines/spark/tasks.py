@@ -15,21 +15,31 @@ from functools import partial
 from hashlib import sha256
 from itertools import chain, pairwise
 from math import prod
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from hushtable.domain.attributes import AnyText
+from hushtable.domain.columns import as_column, as_numbers
 from hushtable.domain.domain import Domain
 from hushtable.domain.keys import Keys, KeySpace, places_of
 from hushtable.domain.measure import Measure, Unit
 from hushtable.engines.sliced.bounding import bounded
-from hushtable.engines.sliced.coding import broken_rules
+from hushtable.engines.sliced.coding import broken_rules, word_columns
 from hushtable.engines.sliced.engine import fetched
 from hushtable.engines.sliced.keying import Keyed, KeyReader, Tally, keyed_rows
 from hushtable.engines.sliced.quoting import text_sql
 from hushtable.engines.sliced.rows import OpenedRows, Wanted, opened_object
 from hushtable.engines.sliced.runs import KeyRows, condensed, counted, exact_sum, sorted_rows
 from hushtable.engines.spark.blocks import blocks, heard, keys_in, numbers_in, packed, rows_in, told
+from hushtable.engines.spark.texts import (
+    TextCut,
+    TextRun,
+    counted_texts,
+    packed_texts,
+    shown_texts,
+    texts_told,
+)
 from hushtable.errors import BadData, HushtableError
 from hushtable.noise import KeyStream
 from hushtable.structures.lines import Line
@@ -79,12 +89,22 @@ class Reading(NamedTuple):
         return self.domain.space if self.line is None else KeySpace((self.line.cells,))
 
     @property
-    def words(self) -> int:
-        """How many words a key of the domain has."""
-        return len(self.domain.space.bounds)
+    def words(self) -> list[str]:
+        """The columns that say which cell a row is in."""
+        return word_columns(self.domain)
 
-    def run(self, rows: KeyRows) -> pa.RecordBatch:
-        """Return rows as a sorted run, with some of its keys for the driver to see."""
+    @property
+    def run_rows(self) -> int:
+        """How many rows a run has: of long texts fewer, for Arrow wants less than 2 GiB of a column."""
+        longest = [each.values.longest for each in self.domain.attributes if isinstance(each.values, AnyText)]
+        return min(_RUN, _RUN * 64 // max(longest, default=1))
+
+    def run(self, batch: pa.RecordBatch, reader: KeyReader) -> pa.RecordBatch:
+        """Return rows as a sorted run; with some of its keys for the driver, unless they hold texts."""
+        if self.domain.unlisted:
+            run = TextRun.read(batch, self.domain)
+            return blocks([{**run.columns, "mark": mark(run.mixed, self.salt)}])
+        rows = reader.rows(batch)
         if self.line is not None:
             rows = rows._replace(keys=positions_of(rows.keys, self.domain.space, self.line))
         keys, amounts = sorted_rows(rows)
@@ -144,6 +164,9 @@ class NodeCut(NamedTuple):
         return lifted_block(self.tree, self.blocks[number], cells)
 
 
+Cut: TypeAlias = CellCut | NodeCut | TextCut
+
+
 def checked(reading: Reading, rows: pa.Table) -> Reading:
     """Raise what tasks would, by the columns alone: `rows` has none. Return how they are to read."""
     import pyarrow as pa
@@ -174,9 +197,9 @@ def silent(
 
 def read_runs(reading: Reading, batches: Batches) -> Batches:
     """Yield sorted runs of the keys of rows."""
-    reader = KeyReader(reading.words, broken_rules(reading.domain))
+    reader = KeyReader(len(reading.words), broken_rules(reading.domain))
     for batch in _keyed(reading, reader, batches):
-        yield reading.run(reader.rows(batch))
+        yield reading.run(batch, reader)
     yield told(reader.tally)
 
 
@@ -184,32 +207,36 @@ def read_units(reading: Reading, batches: Batches) -> Batches:
     """Yield the keys of rows, each with its unit, for Spark to bring those of a unit together."""
     import pyarrow as pa
 
-    reader = KeyReader(reading.words, broken_rules(reading.domain))
+    reader, names = KeyReader(len(reading.words), broken_rules(reading.domain)), unit_columns(reading)
     for batch in _keyed(reading, reader, batches, further=", CAST(unit AS VARCHAR) AS unit"):
-        keys, amounts = reader.rows(batch)
-        columns = [pa.array(word.view(np.int64)) for word in keys]
-        columns += [] if amounts is None else [pa.array(amounts)]
-        columns += [batch.column("unit"), pa.nulls(batch.num_rows, pa.binary())]
-        yield pa.RecordBatch.from_arrays(columns, names=list(unit_columns(reading)))
+        columns = [
+            batch.column(name)
+            if kind == "string"
+            else as_column(as_numbers(batch.column(name)).view(np.int64))
+            for name, kind in names.items()
+            if name != "told"
+        ]
+        columns.append(pa.nulls(batch.num_rows, pa.binary()))
+        yield pa.RecordBatch.from_arrays(columns, names=list(names))
     yield tell_by_unit(reading, Tally(dropped=reader.tally.dropped))
 
 
 def unit_columns(reading: Reading) -> dict[str, str]:
     """Return the columns of rows that Spark deals out by unit, with their types."""
-    numbers = [f"k{word}" for word in range(reading.words)]
-    numbers += [] if reading.measure.amount_column is None else ["amount"]
-    return {**dict.fromkeys(numbers, "long"), "unit": "string", "told": "binary"}
+    unlisted = [f"k{place}" for place in reading.domain.unlisted]
+    columns = {word: "string" if word in unlisted else "long" for word in reading.words}
+    columns |= {} if reading.measure.amount_column is None else {"amount": "long"}
+    return {**columns, "unit": "string", "told": "binary"}
 
 
 def tell_by_unit(reading: Reading, thing: HushtableError | Tally) -> pa.RecordBatch:
     """Return a row among those with units that tells the driver something."""
     import pyarrow as pa
 
-    names = list(unit_columns(reading))
-    nulls = [pa.nulls(1, pa.int64())] * (len(names) - 2)
-    return pa.RecordBatch.from_arrays(
-        [*nulls, pa.nulls(1, pa.string()), told(thing).column("told")], names=names
-    )
+    types = {"long": pa.int64(), "string": pa.string()}
+    names = unit_columns(reading)
+    nulls = [pa.nulls(1, types[kind]) for name, kind in names.items() if name != "told"]
+    return pa.RecordBatch.from_arrays([*nulls, told(thing).column("told")], names=list(names))
 
 
 def bound_units(reading: Reading, unit: Unit, salt: str, batches: Batches) -> Batches:
@@ -222,13 +249,13 @@ def bound_units(reading: Reading, unit: Unit, salt: str, batches: Batches) -> Ba
             messages.append(said.drop_null())
             yield batch.filter(said.is_null()) if len(messages[-1]) else batch
 
-    reader, columns = KeyReader(reading.words), list(unit_columns(reading))
+    reader, columns = KeyReader(len(reading.words)), list(unit_columns(reading))
     with _opened(reading, rows(), columns=columns) as opened:
         if opened is not None:
             keyed = bounded(Keyed(opened.sql, columns[:-2]), unit, salt=salt)
-            with closing(keyed.batches(opened.connection, _RUN)) as found:
+            with closing(keyed.batches(opened.connection, reading.run_rows)) as found:
                 for batch in reader.kept(found):
-                    yield reading.run(reader.rows(batch))
+                    yield reading.run(batch, reader)
     yield told(Tally(counted=reader.tally.counted))
     for each in messages:
         yield from (blocks([{"told": thing}]) for thing in each.to_pylist())
@@ -240,7 +267,7 @@ def _keyed(reading: Reading, reader: KeyReader, batches: Batches, further: str =
     with _opened(reading, named) as opened:
         if opened is not None:
             keyed = keyed_rows(opened, reading.domain, reading.measure)
-            with closing(keyed.batches(opened.connection, _RUN, further)) as found:
+            with closing(keyed.batches(opened.connection, reading.run_rows, further)) as found:
                 yield from reader.kept(found)
 
 
@@ -273,26 +300,36 @@ def _opened(
         yield opened
 
 
-def deal_runs(starts: Keys, salt: int, batches: Batches) -> Batches:
-    """Yield the pieces of runs that lie in each slice; `starts` has the first key of each."""
-    words = len(starts)
+def deal_runs(cut: Cut, salt: int, batches: Batches) -> Batches:
+    """Yield the pieces of runs that lie in each slice."""
     for row in rows_in(batches):
         if row["told"] is not None:
             said = heard(row["told"])
             if isinstance(said, HushtableError):  # which the first reading did not come to
                 raise said
             continue
-        keys, amounts = keys_in(row["keys"], words), numbers_in(row["counts"])
-        edges = [*places_of(keys, starts).tolist(), keys.shape[1]]
-        pieces = []
-        for number, (begin, end) in enumerate(pairwise(edges)):
-            if end > begin:
-                piece = KeyRows(keys[:, begin:end], None if amounts is None else amounts[begin:end])
-                few = condensed(piece)  # one cell may hold most rows of a piece, if not of a run
-                columns = {"keys": packed(few.keys), "counts": packed(few.amounts)}
-                facts = {"size": few.keys.shape[1], "mark": mark(piece, salt)}
-                pieces.append({"slice": number, **facts, **columns})
-        yield blocks(pieces)
+        dealt = _by_text(cut, row) if isinstance(cut, TextCut) else _by_key(cut.starts, row)
+        yield blocks(
+            [{"slice": number, **columns, "mark": mark(piece, salt)} for number, columns, piece in dealt]
+        )
+
+
+def _by_key(starts: Keys, row: dict[str, Any]) -> Iterator[tuple[int, dict[str, Any], KeyRows]]:
+    """Yield each piece of a run: its slice, packed, as it is. `starts` has the first key of each slice."""
+    keys, amounts = keys_in(row["keys"], len(starts)), numbers_in(row["counts"])
+    edges = [*places_of(keys, starts).tolist(), keys.shape[1]]
+    for number, (begin, end) in enumerate(pairwise(edges)):
+        if end > begin:
+            piece = KeyRows(keys[:, begin:end], None if amounts is None else amounts[begin:end])
+            few = condensed(piece)  # one cell may hold most rows of a piece, if not of a run
+            columns = {"size": few.keys.shape[1], "keys": packed(few.keys), "counts": packed(few.amounts)}
+            yield number, columns, piece
+
+
+def _by_text(cut: TextCut, row: dict[str, Any]) -> Iterator[tuple[int, dict[str, Any], KeyRows]]:
+    """Yield the same of rows that hold texts."""
+    for number, piece in cut.pieces(TextRun.unpacked(row, cut.domain)):
+        yield number, piece.columns, piece.mixed
 
 
 def mark(rows: KeyRows, salt: int) -> int:
@@ -312,10 +349,10 @@ def mark(rows: KeyRows, salt: int) -> int:
     return int(mixed.sum(dtype=np.uint64).view(np.int64))
 
 
-def count_slices(cut: CellCut | NodeCut, batches: Batches) -> Batches:
+def count_slices(cut: Cut, batches: Batches) -> Batches:
     """Yield the counted cells of boxes or blocks, of which all pieces are here."""
     words = len(cut.starts)
-    pieces: dict[int, list[KeyRows]] = {}
+    pieces: dict[int, list[Any]] = {}
     marks: dict[int, int] = {}
     for row in rows_in(batches):
         if row["told"] is not None:
@@ -323,20 +360,27 @@ def count_slices(cut: CellCut | NodeCut, batches: Batches) -> Batches:
             continue
         found = pieces.setdefault(row["slice"], [])
         marks[row["slice"]] = marks.get(row["slice"], 0) + row["mark"]
-        if row["size"]:
+        if row["size"] and isinstance(cut, TextCut):
+            found.append(TextRun.unpacked(row, cut.domain))
+        elif row["size"]:
             found.append(KeyRows(keys_in(row["keys"], words), numbers_in(row["counts"])))
     for number in sorted(pieces):
-        keys, counts = counted(pieces.pop(number), words)
+        columns: dict[str, Any] = {}
+        if isinstance(cut, TextCut):
+            (keys, counts), texts = counted_texts(pieces.pop(number), cut.domain)
+            columns["texts"] = packed_texts(texts.values())
+        else:
+            keys, counts = counted(pieces.pop(number), words)
         occupied = [part.cells_occupied for part in cut.slices(number, (keys, counts))]
         facts = {"total": str(exact_sum(counts)), "occupied": packed(np.array(occupied, dtype=np.int64))}
-        columns = {"keys": packed(keys), "counts": packed(counts)}
+        columns |= {"keys": packed(keys), "counts": packed(counts)}
         signs = {"digest": digest_of(columns), "mark": (marks[number] + (1 << 63)) % (1 << 64) - (1 << 63)}
         yield blocks([{"slice": number, "size": counts.size, **columns, **facts, **signs}])
 
 
 def draw_slices(
     task: Task,
-    cut: CellCut | NodeCut,
+    cut: Cut,
     digests: Sequence[bytes],
     accepted: Sequence[Sequence[Sequence[int]]],
     batches: Batches,
@@ -359,6 +403,8 @@ def draw_slices(
             # With one rule, nobody asks which cells were occupied: then no file says it.
             found.bands[:] = 0
         columns = {"keys": packed(found.keys), "counts": packed(found.counts), "bands": packed(found.bands)}
+        if isinstance(cut, TextCut):
+            columns["texts"] = shown_texts(row["texts"], found.keys[list(cut.domain.unlisted)])
         yield blocks([{"slice": number, "size": found.counts.size, **columns}])
 
 
@@ -373,6 +419,8 @@ def digest_of(row: Mapping[str, Any]) -> bytes:
     """Return what tells counted cells from others."""
     digest = sha256(row["keys"])
     digest.update(row["counts"])
+    for part in [] if row.get("texts") is None else texts_told(row["texts"]):
+        digest.update(part)
     return digest.digest()
 
 
