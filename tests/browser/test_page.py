@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import hushtable as ht
-from tests.browser.reader import Reader, numbers_of
+from tests.browser.reader import Reader, numbers_of, written
 from tests.pages.clinic import LABELS, PAYLOADS, REASONS, REGIONS
 
 if TYPE_CHECKING:
@@ -434,6 +434,16 @@ def test_a_release_of_many_rows_is_small_and_quick(browser: Browser, folder: Pat
         )
         print(f"{len(made):,} rows: a page of {size / 1e6:.1f} MB, painted after {paint:.0f} ms")
         assert paint < 1_000
+        reader.choose(first="home")
+        assert [reader.page.locator(".one").count(), reader.page.locator(".one.rest").count()] == [41, 1]
+        answer = made.others("home", top=40)
+        value, low, high = (written(each) for each in (answer.value, answer.low, answer.high))
+        said = f"is all other groups together: {value} ({low} to {high}). This interval holds"
+        assert said in reader.text("#picture-said")
+        reader.page.hover(".one.rest")
+        assert reader.text("#tip") == f"All others together\n{value} ({low} to {high})"
+        reader.choose(where="week", value="2025-01-06")
+        assert reader.page.locator(".one.rest").count() == 0, "of a condition, nothing was stored"
         reader.choose(first="home", second="work")
         assert "largest groups are drawn" in reader.text("#picture-said")
         assert reader.page.locator(".heat tbody tr").count() <= 40

@@ -4,6 +4,7 @@ import hashlib
 import re
 import shutil
 from base64 import b64encode
+from dataclasses import replace
 from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
@@ -16,6 +17,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 import hushtable as ht
+from hushtable.pages.document import DrawnGroups
 from hushtable.pages.drawn import bars_or_line
 from hushtable.pages.making import page_of
 from hushtable.pages.views import answered, named_items
@@ -209,6 +211,32 @@ def test_the_policy_allows_one_style_and_no_script(release: ht.Release, tmp_path
     assert policy == (f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'")
     assert "<script" not in text
     assert "http" not in text.replace("http-equiv", "")
+
+
+@pytest.mark.parametrize(
+    ("others", "bar", "said"),
+    [
+        ((9_000.0, 8_000.0, 9_500.0), 1, "All others together: 9,000 (8,000 to 9,500); this interval holds"),
+        (
+            (9e5, 8e5, 1e6),
+            1,
+            "All others together (their bar is cut off): 900,000 (800,000 to 1,000,000); this",
+        ),
+        ((-5.0, 0.0, 90.0), 0, "All others together: 0 to 90; this interval holds whichever"),
+    ],
+)
+def test_what_is_not_drawn_is_one_bar_with_its_number(
+    release: ht.Release, others: tuple[float, float, float], bar: int, said: str
+) -> None:
+    view = answered(release, named_items(release.domain, ["reason"]), most=50, confidence=0.95)
+    drawn = DrawnGroups.of(replace(view, bars=3, others=others), title="Visits", level="95 %")
+    svg = "\n".join(drawn.to_html())
+
+    assert svg.count('class="rest"') == svg.count("all others together</text>") == bar
+    assert svg.count("<rect") == 8 + bar
+    assert said in drawn.caption
+    ends = [float(each) for each in re.findall(r'x2="([\d.]+)"', svg)]
+    assert max(ends) <= 720 - 90
 
 
 def test_bars_have_the_ends_of_their_intervals(release: ht.Release) -> None:
