@@ -293,6 +293,21 @@ def test_every_kind_of_release_has_a_report(tmp_path: Path, options: dict[str, A
     assert ("This file has no rows" in text) == (len(made) == 0)
 
 
+def test_a_report_of_a_release_in_parts_is_that_of_one(parts: ht.Release, tmp_path: Path) -> None:
+    text = written(parts, tmp_path / "a.md")
+    digests = "".join(
+        f"{hashlib.sha256(each.read_bytes()).hexdigest()}  {each.name}\n"
+        for each in sorted(parts.path.iterdir())
+    )
+
+    assert hashlib.sha256(digests.encode()).hexdigest() in text
+    assert "trips" in text
+    for name in ("home", "hour"):
+        answer = parts.by(name)
+        (line,) = (each for each in text.splitlines() if each.startswith(f"| {name} |") and "±" in each)
+        assert f"| {len(answer)} |" in line
+
+
 def test_the_same_release_gives_the_same_report(release: ht.Release, tmp_path: Path) -> None:
     again = ht.open(release.path)
 

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date as Day
 from fractions import Fraction
+from glob import escape
 from math import inf, nextafter
 from os import PathLike
 from pathlib import Path
@@ -242,9 +243,8 @@ def croissant_card(release: AskedRelease, known: Provenance, *, file: Path) -> d
                 "@type": "cr:FileSet",
                 "@id": "parts",
                 "name": "parts",
-                "containedIn": [{"@id": each["@id"]} for each in objects],
                 "encodingFormat": _PARQUET,
-                "includes": "part-*.parquet",
+                "includes": f"{escape(file.absolute().name)}/part-*.parquet",
             }
         )
         source = {"fileSet": {"@id": "parts"}}
