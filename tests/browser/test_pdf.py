@@ -37,7 +37,6 @@ def test_a_report_is_printed_whole(folder: Path, release: ht.Release) -> None:
     assert "Released by" in pages[-1], "the place for names is on paper too"
     with pytest.raises(ht.OutputExists):
         release.report(folder / "clinic.pdf")
-    release.report(folder / "clinic.pdf", overwrite=True)
 
 
 def test_a_harmful_release_is_printed_as_text(folder: Path, harm: ht.Release) -> None:

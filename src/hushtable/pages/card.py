@@ -433,6 +433,6 @@ def _column(terms: Terms, name: str) -> str:
     if name == "weight":
         return "What to add up for an estimate of a sum over several rows."
     try:
-        return f"{one_line(kind_in_words(attribute_named(terms.domain, name).values))}."
+        return f"{one_line(kind_in_words(attribute_named(terms.domain, name).values)).removesuffix(', ...')}."
     except HushtableError:
         return "Part of where the row belongs; see the format of release files."
