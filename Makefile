@@ -192,8 +192,9 @@ java:
 
 chromium:
 	@$(have_chromium) || { [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null && { \
-	echo "Installing Chromium ..."; apt-get update -qq; \
-	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium-headless-shell fonts-dejavu-core > /dev/null; }; } \
+	echo "Installing Chromium (some 60 MB) ..."; apt-get update -qq; \
+	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium-headless-shell fonts-dejavu-core > /dev/null \
+	|| { echo "*** apt-get could not install chromium-headless-shell; the lines above say why." >&2; false; }; }; } \
 	|| { $(say_no_chromium); exit 1; }
 
 audit: $(STAMP) ## compute the privacy of all methods and structures on small tables, exactly (ARGS=haar selects)

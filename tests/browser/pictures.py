@@ -5,11 +5,10 @@ The release is of invented visits, and its noise is drawn anew, so that numbers 
 
 from __future__ import annotations
 
-import os
-import shutil
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from tests.browser.chromium import launched
 from tests.browser.reader import Reader
 from tests.pages.clinic import clinic
 
@@ -20,12 +19,10 @@ def main() -> None:
     """Publish, make the page, and take pictures of it."""
     from playwright.sync_api import sync_playwright
 
-    found = os.environ.get("HUSHTABLE_CHROMIUM") or shutil.which("chromium")
-    arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
     with TemporaryDirectory() as name, sync_playwright() as playwright:
         path = Path(name) / "clinic.html"
         clinic(Path(name)).page(path)
-        browser = playwright.chromium.launch(executable_path=found, args=arguments)
+        browser = launched(playwright)
         with Reader(browser, path, width=1000, height=1100) as reader:
             reader.choose(first="reason", second="region")
             reader.page.hover(".heat td[data-at='22']")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
+from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 
@@ -15,25 +16,35 @@ if TYPE_CHECKING:
 MINUS = "\N{MINUS SIGN}"
 
 
-class Reader:
-    """One page in a window of its own."""
+class Window:
+    """A window of a browser, which notes what is asked for and what is complained of."""
 
-    def __init__(
-        self, browser: Browser, path: Path | str, *, width: int = 1280, height: int = 900, dark: bool = False
-    ) -> None:
-        self.context = browser.new_context(
-            viewport={"width": width, "height": height},
-            color_scheme="dark" if dark else "light",
-            reduced_motion="reduce",
-            accept_downloads=True,
-        )
+    def __init__(self, browser: Browser) -> None:
         self.asked: list[str] = []
         self.complaints: list[str] = []
+        self.context = browser.new_context(reduced_motion="reduce", accept_downloads=True)
         self.context.on("request", lambda request: self.asked.append(request.url))
         self.page = self.context.new_page()
         self.page.on("console", lambda said: self.complaints.append(said.text))
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
         self.page.on("dialog", lambda dialog: self.complaints.append(dialog.message))
+
+
+class Reader:
+    """One page, opened anew in the window that all tests share, since windows take long to open."""
+
+    _windows: ClassVar[WeakKeyDictionary[Browser, Window]] = WeakKeyDictionary()
+
+    def __init__(
+        self, browser: Browser, path: Path | str, *, width: int = 1280, height: int = 900, dark: bool = False
+    ) -> None:
+        window = self._windows.get(browser) or self._windows.setdefault(browser, Window(browser))
+        self.context, self.page = window.context, window.page
+        self.asked, self.complaints = window.asked, window.complaints
+        self.asked.clear()
+        self.complaints.clear()
+        self.look(width=width, height=height, dark=dark)
+        self.page.mouse.move(0, 0)
         self.address = path.absolute().as_uri() if isinstance(path, Path) else path
         self.page.goto(self.address)
 
@@ -41,12 +52,15 @@ class Reader:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        asked, complaints = self.asked, self.complaints
-        self.context.close()
         if kind is None:
-            downloads = [each for each in asked if not each.startswith("blob:")]
+            downloads = [each for each in self.asked if not each.startswith("blob:")]
             assert downloads == [self.address], "a page asks for nothing but itself"
-            assert complaints == []
+            assert self.complaints == []
+
+    def look(self, *, width: int = 1280, height: int = 900, dark: bool = False) -> None:
+        """Look at the page on such a screen."""
+        self.page.set_viewport_size({"width": width, "height": height})
+        self.page.emulate_media(media="screen", color_scheme="dark" if dark else "light")
 
     def choose(self, **choices: str) -> None:
         """Choose by what people read, in the order given."""

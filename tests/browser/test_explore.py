@@ -36,7 +36,6 @@ def test_a_question_is_typed_and_answered(browser: Browser, release: ht.Release,
         server.address,
         f"{server.address}ask",
     } | {f"http://127.0.0.1:{server.server_port}/favicon.ico"}
-    reader.context.close()
     server.shutdown()
     thread.join()
     server.server_close()

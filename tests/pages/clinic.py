@@ -6,6 +6,8 @@ import numpy as np
 import pyarrow as pa
 
 import hushtable as ht
+from tests.release.examples import TRIPS_DOMAIN, terms, write
+from tests.release.examples import rows as rows_of
 
 REASONS = ["cold", "injury", "back", "skin", "heart", "eyes", "pregnancy", "rabies"]
 LABELS = ["Cold and flu", "Injury", "Back pain", "Skin", "Heart", "Eyes", "Pregnancy", "Rabies"]
@@ -66,6 +68,14 @@ def clinic(folder: Path) -> ht.Release:
         output=folder / "clinic.parquet",
         ledger=False,
     )
+
+
+def in_parts(folder: Path) -> ht.Release:
+    """A release in seven files, as engines write that share the work."""
+    made = terms(TRIPS_DOMAIN, method=ht.Everything(), rule=None, cutoff=None, threshold=None, total=1_470)
+    given = rows_of(made, np.array(list(np.ndindex(TRIPS_DOMAIN.shape))), np.arange(21) * 17 - 100)
+    write(folder / "trips.parquet", made, given, rows_in_a_file=3)
+    return ht.open(folder / "trips.parquet")
 
 
 def harmful(folder: Path) -> ht.Release:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import hushtable as ht
-from tests.pages.clinic import clinic
+from tests.pages.clinic import clinic, in_parts
 
 
 @pytest.fixture(scope="session")
@@ -16,3 +16,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def release(folder: Path) -> ht.Release:
     return clinic(folder)
+
+
+@pytest.fixture(scope="session")
+def parts(folder: Path) -> ht.Release:
+    return in_parts(folder)

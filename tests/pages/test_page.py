@@ -257,6 +257,12 @@ def test_of_many_groups_the_largest_are_kept_and_the_rest_is_told(folder: Path) 
     decimals = parsed.json(f"view-{homes}")["decimals"]
     assert sorted(round(each / 10**decimals) for each in parsed.json(f"view-{homes}")["estimate"]) == expected
     assert facts["views"][homes]["groups"] == 3_000
+    others, answer = parsed.json(f"view-{homes}")["others"], made.others("home", top=40)
+    largest = [parsed.json(f"view-{homes}")["estimate"][each] for each in others["beside"]]
+    assert largest == sorted(parsed.json(f"view-{homes}")["estimate"], reverse=True)[:40]
+    expected = [whole(each, decimals) for each in (answer.value, answer.low, answer.high)]
+    assert [others[each] for each in ("estimate", "low", "high")] == expected
+    assert others["unclear"] == "01"[answer.low <= 0 <= answer.high]
 
 
 def test_the_same_release_gives_the_same_page(release: ht.Release) -> None:

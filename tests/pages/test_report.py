@@ -4,6 +4,7 @@ import hashlib
 import re
 import shutil
 from base64 import b64encode
+from dataclasses import replace
 from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
@@ -16,6 +17,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 import hushtable as ht
+from hushtable.pages.document import DrawnGroups
 from hushtable.pages.drawn import bars_or_line
 from hushtable.pages.making import page_of
 from hushtable.pages.views import answered, named_items
@@ -211,6 +213,32 @@ def test_the_policy_allows_one_style_and_no_script(release: ht.Release, tmp_path
     assert "http" not in text.replace("http-equiv", "")
 
 
+@pytest.mark.parametrize(
+    ("others", "bar", "said"),
+    [
+        ((9_000.0, 8_000.0, 9_500.0), 1, "All others together: 9,000 (8,000 to 9,500); this interval holds"),
+        (
+            (9e5, 8e5, 1e6),
+            1,
+            "All others together (their bar is cut off): 900,000 (800,000 to 1,000,000); this",
+        ),
+        ((-5.0, 0.0, 90.0), 0, "All others together: 0 to 90; this interval holds whichever"),
+    ],
+)
+def test_what_is_not_drawn_is_one_bar_with_its_number(
+    release: ht.Release, others: tuple[float, float, float], bar: int, said: str
+) -> None:
+    view = answered(release, named_items(release.domain, ["reason"]), most=50, confidence=0.95)
+    drawn = DrawnGroups.of(replace(view, bars=3, others=others), title="Visits", level="95 %")
+    svg = "\n".join(drawn.to_html())
+
+    assert svg.count('class="rest"') == svg.count("all others together</text>") == bar
+    assert svg.count("<rect") == 8 + bar
+    assert said in drawn.caption
+    ends = [float(each) for each in re.findall(r'x2="([\d.]+)"', svg)]
+    assert max(ends) <= 720 - 90
+
+
 def test_bars_have_the_ends_of_their_intervals(release: ht.Release) -> None:
     view = answered(release, named_items(release.domain, ["reason"]), most=50, confidence=0.95)
     drawn = bars_or_line(view)
@@ -263,6 +291,21 @@ def test_every_kind_of_release_has_a_report(tmp_path: Path, options: dict[str, A
     shown = page_of(made, file=made.path)
     assert ("This file has no rows" in shown) == (len(made) == 0)
     assert ("This file has no rows" in text) == (len(made) == 0)
+
+
+def test_a_report_of_a_release_in_parts_is_that_of_one(parts: ht.Release, tmp_path: Path) -> None:
+    text = written(parts, tmp_path / "a.md")
+    digests = "".join(
+        f"{hashlib.sha256(each.read_bytes()).hexdigest()}  {each.name}\n"
+        for each in sorted(parts.path.iterdir())
+    )
+
+    assert hashlib.sha256(digests.encode()).hexdigest() in text
+    assert "trips" in text
+    for name in ("home", "hour"):
+        answer = parts.by(name)
+        (line,) = (each for each in text.splitlines() if each.startswith(f"| {name} |") and "±" in each)
+        assert f"| {len(answer)} |" in line
 
 
 def test_the_same_release_gives_the_same_report(release: ht.Release, tmp_path: Path) -> None:

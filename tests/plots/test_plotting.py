@@ -17,6 +17,7 @@ from matplotlib.collections import LineCollection, QuadMesh
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
+from hushtable.answers.estimation.estimate import Estimate
 from hushtable.domain.domain import Domain
 from hushtable.domain.measure import Measure
 from hushtable.errors import BadOutput, BadQuery, MissingPackage
@@ -54,6 +55,10 @@ def answer(given: Any, codes: Any, estimates: Any, *, reach: float = 30) -> pa.T
     return pa.table(columns).replace_schema_metadata({"note": NOTE, "confidence": "0.95"})
 
 
+def no_others(most: int) -> None:
+    """What is asked where no total can be had."""
+
+
 def picture(given: Any, codes: Any = None, estimates: Any = None, **changes: Any) -> Figure:
     """Draw groups: by default all of the domain, with estimates that rise from below 0."""
     if codes is None:
@@ -61,7 +66,8 @@ def picture(given: Any, codes: Any = None, estimates: Any = None, **changes: Any
     if estimates is None:
         estimates = 10.0 * np.arange(len(codes)) - 20
     names = given.domain.names[: np.asarray(codes).reshape(len(codes), -1).shape[1]]
-    options: dict[str, Any] = {"where": None, "title": None, "total_groups": len(codes)} | changes
+    defaults = {"where": None, "title": None, "total_groups": len(codes), "others": no_others}
+    options: dict[str, Any] = defaults | changes
     reach = options.pop("reach", 30)
     return draw(given, answer(given, codes, estimates, reach=reach), names, **options)
 
@@ -157,6 +163,43 @@ def test_as_many_of_the_largest_are_shown_as_asked_for(asked: int, drawn: int) -
     assert ("picked for their size" in caption) == (drawn < asked)  # else the answer's own note says so
 
 
+@pytest.mark.parametrize(
+    ("value", "low", "high", "text", "named"),
+    chosen(
+        [
+            (40_000, 39_000, 41_500, "40,000 (39,000 to 41,500)", "white bar is"),
+            (90_000, 89_960, 90_040, "90,000 (89,960 to 90,040)", "white bar, which is cut off, is"),
+            (-70, 0, 4_321, "0 to 4,300", "last line is"),
+            (500, 400, np.inf, "at least 400", "last line is"),
+        ],
+        taken=[1, 2],
+    ),
+)
+def test_all_others_are_one_bar_or_one_line_with_their_number(
+    value: float, low: float, high: float, text: str, named: str
+) -> None:
+    asked: list[int] = []
+
+    def others(most: int) -> Estimate:
+        asked.append(most)
+        return Estimate(value=value, standard_error=1, low=low, high=high, confidence=0.95, note="")
+
+    figure = picture(release(categories(4_500)), others=others)
+
+    (axes,) = figure.axes
+    assert asked == [60], "the question is about just those that are drawn"
+    assert [each.get_text() for each in axes.texts] == [f"all others together: {text}"]
+    caption = " ".join(said(figure, "caption").split())
+    assert f"The {named} all others together; its interval holds by itself, whichever groups" in caption
+    rest, longest, end = bars(figure)[:-60], 10.0 * 4_499 - 20, axes.get_xlim()[1]
+    assert max(bar.get_width() for bar in bars(figure)[-60:]) == longest
+    assert len(rest) == ("bar" in named)
+    assert "cut off" in named or [bar.get_width() for bar in rest] == [value][: len(rest)]
+    assert ("cut off" in named) == any(bar.get_width() > end for bar in rest)
+    assert longest < end < 1.2 * longest, "the groups keep their room"
+    check_page(figure)
+
+
 def test_the_first_bar_is_on_top_and_0_is_in_sight() -> None:
     figure = picture(release(categories(5)), estimates=[500, 400, 300, 200, 100])
 
@@ -196,7 +239,7 @@ def test_an_attribute_may_have_the_name_of_a_column_of_answers() -> None:
     given = release(categories(3, "estimate"))
     told = answer(release(categories(3)), [0, 1, 2], [5, 6, 7])
     told = told.rename_columns(["estimate", "estimate_", "standard_error", "low", "high"])
-    figure = draw(given, told, ("estimate",), where=None, title=None, total_groups=3)
+    figure = draw(given, told, ("estimate",), where=None, title=None, total_groups=3, others=no_others)
 
     assert [bar.get_width() for bar in bars(figure)] == [5, 6, 7]
     assert labels(figure) == HOMES[:3]
@@ -429,8 +472,9 @@ def test_nothing_is_drawn_of_too_much_or_of_nothing() -> None:
     given = release(categories(3), categories(3, "work"), categories(3, "sex"))
     with pytest.raises(BadQuery, match="one or two attributes, not of 3"):
         picture(given)
+    nothing = answer(given, [0], [1]).slice(0, 0)
     with pytest.raises(BadQuery, match="no group meets the condition"):
-        draw(given, answer(given, [0], [1]).slice(0, 0), ("home",), where="x", title=None, total_groups=0)
+        draw(given, nothing, ("home",), where="x", title=None, total_groups=0, others=no_others)
     integers = release({"name": "id", "integers": {"low": 0, "high": 9_999}}, categories(2))
     with pytest.raises(BadQuery, match=r"5,001 groups of 'id' cannot be read.*\n.*--top 40"):
         picture(integers, codes=range(5_001))

@@ -22,6 +22,7 @@ from hushtable.answers.answerers import answerer_of
 from hushtable.answers.estimation.estimate import Estimate, column_names
 from hushtable.answers.estimation.law import Assumption
 from hushtable.answers.noise_share import NoiseShare, noise_share
+from hushtable.answers.others import without
 from hushtable.answers.question import Question
 from hushtable.answers.sketched.rows import Combine
 from hushtable.conditions.conditions import selected
@@ -185,6 +186,43 @@ class Release(ReleaseFile):
         return self._table_of(found, items, confidence)
 
     @within_memory
+    def others(
+        self,
+        names: str | Sequence[str],
+        /,
+        *,
+        top: int,
+        where: Where = None,
+        confidence: float = 0.95,
+        corrected: bool | None = None,
+        assume: Assumption | None = None,
+        combine: Combine | None = None,
+    ) -> Estimate:
+        """Estimate the sum over all groups of `by` but the `top` largest: the total less what these have.
+
+        Its interval holds whichever groups are the largest, though the same noise decides that: it is made of
+        the interval of the total and of intervals of all groups that hold together. It is wider than that of
+        the same groups chosen in advance. If there are no more than `top` groups, that is a `BadQuery`.
+        """
+        chance = _chance(confidence)
+        most = as_count(top, name="top")
+        if most < 1:
+            raise BadNumber(name="top", value=top, allowed="is below 1", hint="Leave at least one group out.")
+        answerer, items = self._combining(combine), self._items(names)
+        selection = selected(self.domain, where, {})
+        question = Question(
+            selection, items, chance=chance / 2, corrected=corrected, assume=assume, together=True, top=most
+        )
+        found = answerer.groups(question)
+        if found.number <= most:
+            fact = f"there are {found.number:,} groups, so that none is left beside the {most:,} largest"
+            raise BadQuery(fact, "Ask for fewer of the largest, as in top=20, or for a `total`.")
+        total = answerer.total(selection, chance=chance / 2, corrected=corrected, assume=assume)
+        clamp = self.terms.measure.clamp
+        rest = without(total, found.largest(most), signed=clamp is not None and clamp[0] < 0)
+        return _estimate(rest, confidence)
+
+    @within_memory
     def sql(self, text: str, /) -> pa.Table:
         """Run one SELECT over the table `release`: the rows, as published.
 
@@ -234,7 +272,22 @@ class Release(ReleaseFile):
             combine=combine,
         )
         number = int(groups.schema.metadata[b"groups"])
-        drawn = draw(self.terms, groups, asked, where=where, title=title, total_groups=number)
+
+        def others(most: int) -> Estimate | None:
+            try:
+                return self.others(
+                    names,
+                    top=most,
+                    where=where,
+                    confidence=confidence,
+                    corrected=corrected,
+                    assume=assume,
+                    combine=combine,
+                )
+            except BadQuery:  # no total can be had: the picture then says how many groups it does not show
+                return None
+
+        drawn = draw(self.terms, groups, asked, where=where, title=title, total_groups=number, others=others)
         if output is not None:
             save(drawn, output, overwrite=overwrite)
         return drawn

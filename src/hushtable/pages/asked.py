@@ -78,6 +78,11 @@ class AskedRelease(Protocol):
     def total(self, where: str | None = None, /, *, confidence: float = 0.95) -> Estimated:
         """Return the sum over the cells that meet a condition."""
 
+    def others(
+        self, names: Sequence[str], /, *, top: int, where: str | None = None, confidence: float = 0.95
+    ) -> Estimated:
+        """Return the sum over all groups but so many of the largest."""
+
     def by(
         self,
         names: Sequence[str],

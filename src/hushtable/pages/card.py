@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date as Day
 from fractions import Fraction
+from glob import escape
 from math import inf, nextafter
 from os import PathLike
 from pathlib import Path
@@ -242,9 +243,8 @@ def croissant_card(release: AskedRelease, known: Provenance, *, file: Path) -> d
                 "@type": "cr:FileSet",
                 "@id": "parts",
                 "name": "parts",
-                "containedIn": [{"@id": each["@id"]} for each in objects],
                 "encodingFormat": _PARQUET,
-                "includes": "part-*.parquet",
+                "includes": f"{escape(file.absolute().name)}/part-*.parquet",
             }
         )
         source = {"fileSet": {"@id": "parts"}}
@@ -433,6 +433,6 @@ def _column(terms: Terms, name: str) -> str:
     if name == "weight":
         return "What to add up for an estimate of a sum over several rows."
     try:
-        return f"{one_line(kind_in_words(attribute_named(terms.domain, name).values))}."
+        return f"{one_line(kind_in_words(attribute_named(terms.domain, name).values)).removesuffix(', ...')}."
     except HushtableError:
         return "Part of where the row belongs; see the format of release files."

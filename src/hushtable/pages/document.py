@@ -163,6 +163,12 @@ class DrawnGroups:
         if len(drawn.labels) < view.groups:
             said += f" Shown are the {len(drawn.labels):,} largest of {view.groups:,} groups: intervals of "
             said += "groups that are picked for their size miss more often."
+        if drawn.rest_text:
+            ends = " (their bar is cut off)" * (drawn.has_rest and drawn.rest_is_cut)
+            said += (
+                f" All others together{ends}: {drawn.rest_text}; this interval holds whichever groups are "
+            )
+            said += "the largest."
         return cls(title, f"{said} {_sentence(view.note)}.", drawn)
 
     def to_html(self) -> Iterator[str]:

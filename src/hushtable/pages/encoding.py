@@ -123,6 +123,17 @@ def encoded(view: View, used: Mapping[str, NDArray[np.int64]], numbers: Sequence
         "high": high,
         "unclear": "".join("1" if each else "0" for each in view.unclear.tolist()),
     }
+    if view.others is not None:
+        largest = np.argsort(-view.numbers[0], kind="stable")[: view.bars]
+        value, least, most = view.others
+        inside = least <= value <= most  # else noise put it where the truth cannot be
+        made["others"] = {
+            "beside": largest.tolist(),
+            "estimate": whole(value, decimals) if inside else None,
+            "low": whole(least, decimals),
+            "high": whole(most, decimals),
+            "unclear": "1" if least <= 0 <= most else "0",
+        }
     if len(view.codes[0]) != np.prod(sizes, dtype=object):  # else they are all, in order
         made["codes"] = [
             np.searchsorted(used[name], codes).tolist()

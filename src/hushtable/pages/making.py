@@ -8,7 +8,7 @@ Promise: the page loads nothing and sends nothing. Its content security policy a
 one style that are ours, by their SHA-256, and no address at all. No text of a release is ever markup. The
 page has at most `MOST_BYTES`, unless the words of a release alone are longer. The same release gives the same
 page, byte for byte.
-Cost: one call of `release.by` for each view.
+Cost: one or two questions for each view (views.py).
 """
 
 from __future__ import annotations

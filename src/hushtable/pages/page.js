@@ -4,7 +4,7 @@
 (() => {
   const MINUS = "\u2212", BETWEEN = " \u00b7 ";
   const MOST_BARS = 40, MOST_IN_ORDER = 120, MOST_ROWS = 40, MOST_COLUMNS = 40, MOST_STEPS = 170;
-  const FIRST_PAGE = 25, NEXT_PAGE = 500, MOST_TICKS = 300, SKEWED = 50, FEW = 8, FEWEST = 3, NARROWEST = 9;
+  const FIRST_PAGE = 25, NEXT_PAGE = 500, MOST_TICKS = 300, SKEWED = 50, FEW = 8, FEWEST = 3, NARROWEST = 9, LONGER = 1.5;
 
   const byId = (id) => document.getElementById(id);
   const facts = JSON.parse(byId("facts").textContent);
@@ -115,6 +115,8 @@
 
   const labelOf = (shown, side, at) => shown.items[side].labels[shown.codes[side][at]];
   const groupOf = (shown, at) => shown.items.map((_, side) => labelOf(shown, side, at)).join(BETWEEN);
+  const withInterval = (view, at) => view.estimate[at] === null
+    ? intervalOf(view, at) : number(view.estimate[at], view.decimals) + " (" + intervalOf(view, at) + ")";
   const isUnclear = (view, at) => view.unclear[at] === "1";
   const intervalOf = (view, at) => number(view.low[at], view.decimals) + " to " + number(view.high[at], view.decimals);
 
@@ -122,10 +124,7 @@
   const tip = byId("tip");
   let beside = null; // where what the text is about stands now
   function showTip(place, title, view, at) {
-    tip.replaceChildren(
-      make("b", { text: title }),
-      make("span", { text: number(view.estimate[at], view.decimals) + " (" + intervalOf(view, at) + ")" }),
-    );
+    tip.replaceChildren(make("b", { text: title }), make("span", { text: withInterval(view, at) }));
     if (isUnclear(view, at)) tip.append(make("span", { text: "cannot be told from 0" }));
     tip.hidden = false;
     beside = place;
@@ -173,22 +172,34 @@
   // Whether groups follow one another: the largest of many do not, whatever their attribute is.
   const inOrder = (shown) => shown.items.length === 1 && shown.items[0].ordered && shown.view.complete !== false;
 
+  // What all groups have together that are not drawn, where Python stored it: for a whole view alone.
+  function restOf(shown) {
+    const { others, decimals } = shown.view;
+    if (others === undefined || shown.condition || shown.kept.length < shown.view.estimate.length) return null;
+    return { estimate: [others.estimate], low: [others.low], high: [others.high], unclear: others.unclear, decimals };
+  }
+
   // Bars from the top, with the interval as a line across each end.
   function drawBars(shown) {
     const { view } = shown, ordered = inOrder(shown);
-    const all = [...shown.kept];
+    const all = [...shown.kept], rest = restOf(shown);
     if (!ordered) all.sort((a, b) => view.estimate[b] - view.estimate[a] || a - b);
-    const kept = all.slice(0, ordered ? MOST_IN_ORDER : MOST_BARS);
+    const kept = rest === null ? all.slice(0, ordered ? MOST_IN_ORDER : MOST_BARS) : view.others.beside;
     let low = 0, high = 0;
     for (const at of kept) {
       low = Math.min(low, view.estimate[at], view.low[at] ?? 0);
       high = Math.max(high, view.estimate[at], view.high[at] ?? view.estimate[at]);
     }
-    const share = (value) => (100 * (value - low)) / (high - low || 1);
+    const far = rest === null ? 0 : Math.max(rest.high[0] ?? 0, rest.estimate[0] ?? 0), near = rest === null ? 0 : Math.min(rest.low[0] ?? 0, rest.estimate[0] ?? 0);
+    const cut = far > LONGER * high || near < LONGER * Math.min(low, -high);
+    if (rest !== null && !cut) [low, high] = [Math.min(low, near), Math.max(high, far)];
+    const share = (value) => Math.min(100, Math.max(0, (100 * (value - low)) / (high - low || 1)));
     const long = kept.some((at) => groupOf(shown, at).length > 24);
     const box = make("div", { class: long ? "bars long" : "bars", role: "list", "aria-label": "Bars" });
-    const rows = kept.map((at) => {
-      const value = view.estimate[at], name = groupOf(shown, at);
+    const bars = kept.map((at) => [view, at, groupOf(shown, at)]);
+    if (rest !== null) bars.push([rest, 0, "All others together"]);
+    const rows = bars.map(([view, at, name]) => {
+      const value = view.estimate[at] ?? 0;
       const fill = make("span", { class: "fill" }), range = make("span", { class: "range" }), zero = make("span", { class: "zero" });
       fill.style.left = share(Math.min(0, value)) + "%";
       fill.style.width = share(Math.max(0, value)) - share(Math.min(0, value)) + "%";
@@ -200,9 +211,10 @@
       const row = make("div", { class: isUnclear(view, at) ? "one unclear" : "one", role: "listitem", tabindex: "-1" },
         make("span", { class: "name", text: name }),
         make("span", { class: "track", "aria-hidden": "true" }, zero, fill, range),
-        make("span", { class: "number" }, number(value, view.decimals),
+        make("span", { class: "number" }, view.estimate[at] === null ? "" : number(value, view.decimals),
           make("span", { class: "hidden", text: " (" + intervalOf(view, at) + ")" + (isUnclear(view, at) ? ", cannot be told from 0" : "") })));
-      row.dataset.at = at;
+      if (view === rest) row.classList.add(...(cut ? ["rest", "cut"] : ["rest"]));
+      else row.dataset.at = at;
       pointed(row, name, view, at);
       return row;
     });
@@ -216,6 +228,10 @@
       said = ordered
         ? `Drawn are the first ${kept.length} of ${many(all.length, "group", "groups")}. Choose fewer values, or a line.`
         : `Drawn are the ${kept.length} largest of ${many(all.length, "group", "groups")}; the others are in the table.`;
+    }
+    if (rest !== null) {
+      legend.push(swatch("rest", "all others together"));
+      said += ` The last bar${cut ? ", which is cut off," : ""} is all other groups together: ${withInterval(rest, 0)}. This interval holds whichever groups are the largest.`;
     }
     return { box, legend, said };
   }

@@ -31,8 +31,9 @@ from hushtable.pages.document import (
     Text,
     Warned,
 )
+from hushtable.pages.drawn import MOST_BARS
 from hushtable.pages.encoding import decimals_of, is_vague, usual_margin
-from hushtable.pages.views import Named, View, answered, named_items, single_items
+from hushtable.pages.views import Named, View, answered, named_items, single_items, with_others
 from hushtable.plots.words import measured, one_line
 from hushtable.release.display import plan_in_words
 from hushtable.release.terms import Terms, as_text
@@ -121,7 +122,7 @@ def report_of(
             _cost(terms, booked),
             _published(release, rows_real, foreseen),
             _accuracy(views, unasked, terms, confidence),
-            _pictures(views, terms, confidence),
+            _pictures(release, views, confidence),
             Section(
                 "What one must not conclude",
                 [Text(each) for each in facts.cautions(terms, confidence=confidence)],
@@ -314,7 +315,7 @@ def _verdict(own: Terms | None, planned: float | None, margin: float | None) -> 
     return "wider than the noise of one count"
 
 
-def _pictures(views: Sequence[View], terms: Terms, confidence: float) -> Section:
+def _pictures(release: AskedRelease, views: Sequence[View], confidence: float) -> Section:
     """Return pictures of the views that say most: attributes of their own first, then pairs."""
     clear = [view for view in views if not is_vague(view) and len(view.items) <= 2 and len(view.codes[0]) > 1]
     order = sorted(clear, key=lambda view: (len(view.items), view.items[0].place, len(view.codes[0])))
@@ -324,11 +325,13 @@ def _pictures(views: Sequence[View], terms: Terms, confidence: float) -> Section
             seen = {each.items[0].place for each in chosen}
             if view not in chosen and len(chosen) < _PICTURES and (view.items[0].place not in seen) == fresh:
                 chosen.append(view)
-    what = _sentence(measured(terms))
+    what = _sentence(measured(release.terms))
     level = f"{100 * confidence:.10g} %"
     blocks: list[DocumentBlock] = [
         DrawnGroups.of(
-            view, title=f"{what} by {' and '.join(each.label for each in view.items)}", level=level
+            with_others(release, view, bars=MOST_BARS, confidence=confidence),
+            title=f"{what} by {' and '.join(each.label for each in view.items)}",
+            level=level,
         )
         for view in chosen
     ]

@@ -24,7 +24,7 @@ from hushtable.pages.asked import AskedRelease
 from hushtable.pages.encoding import as_json, encoded, item_of_page, used_codes
 from hushtable.pages.facts import estimate_in_words
 from hushtable.pages.making import page_of
-from hushtable.pages.views import answered, named_items
+from hushtable.pages.views import MOST_BARS, answered, named_items, with_others
 from hushtable.plots.words import one_line
 
 _MOST_ASKED = 65_536  # bytes of a question
@@ -67,6 +67,7 @@ def reply_to(release: AskedRelease, question: Mapping[str, Any]) -> dict[str, An
             return {"total": estimate_in_words(release.total(condition))}
         items = named_items(release.terms.domain, _names(release.terms.domain, by))
         view = answered(release, items, most=_MOST_GROUPS, confidence=0.95, where=condition)
+        view = with_others(release, view, bars=MOST_BARS, confidence=0.95, where=condition)
     except HushtableError as error:
         return {"error": one_line(str(error))}
     if not len(view.codes[0]):

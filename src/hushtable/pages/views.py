@@ -3,11 +3,12 @@
 A *view* is one answer of `release.by`: groups of one attribute, of two, or of a table that was published,
 each with its estimate and interval.
 
-Promise: every number is the one that `release.by` gives for the same names; nothing is estimated here. Views
+Promise: every number is one that `release.by` or `release.others` gives; nothing is estimated here. Views
 are chosen from the terms alone: each attribute at each of its levels, the tables that were published, and
 other pairs while there is room. Of a view that is too large the largest groups are kept, and it says so. What
 is left out is listed, with the reason.
-Cost: one call of `release.by` for each view; `MOST_VIEWS` of them at most.
+Cost: one call of `release.by` for each view, and one of `release.others` where a picture cannot show all of
+its groups; `MOST_VIEWS` views at most.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from hushtable.domain.attributes import Attribute, Bins
 from hushtable.domain.columns import as_numbers
 from hushtable.domain.domain import Domain
 from hushtable.domain.items import Item, attribute_at, attribute_named, item_of, items_in, label_of
+from hushtable.domain.wording import is_ordered
 from hushtable.errors import HushtableError
 from hushtable.pages.asked import AskedRelease
 from hushtable.plots.scales import codes_of
@@ -32,6 +34,7 @@ from hushtable.release.terms import Terms
 
 MOST_GROUPS = 100_000  # of all views of a page, unless asked for otherwise
 MOST_VIEWS = 150
+MOST_BARS = 40  # of a picture on a page
 _KEPT = 10  # one part in so many of the groups is kept for larger tables, and one for other pairs
 _MOST_PAIRED = 20_000  # groups of two attributes that are no table of the release
 _NOISE = "it is no better than noise"
@@ -57,6 +60,8 @@ class View:
     groups: int  # there are in all
     note: str
     source: str
+    bars: int = 0  # so many of the largest are drawn as bars,
+    others: tuple[float, float, float] | None = None  # and all other groups together have this
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -79,7 +84,9 @@ class View:
         if len(self.codes[0]) <= most:
             return self
         kept = np.sort(np.argsort(-self.numbers[0], kind="stable")[:most])
-        return replace(self, codes=tuple(each[kept] for each in self.codes), numbers=self.numbers[:, kept])
+        others = self.others if self.bars <= most else None
+        codes = tuple(each[kept] for each in self.codes)
+        return replace(self, codes=codes, numbers=self.numbers[:, kept], others=others)
 
 
 class LeftOut(NamedTuple):
@@ -108,7 +115,7 @@ def views_of(release: AskedRelease, *, groups: int, confidence: float) -> tuple[
         if view.source in hopeless:
             left_out.append(LeftOut(names, _NOISE))
             continue
-        views.append(view)
+        views.append(with_others(release, view, bars=MOST_BARS, confidence=confidence))
     return views, left_out
 
 
@@ -132,6 +139,21 @@ def answered(
     )
     order = np.lexsort(view.codes[::-1])  # as the domain has them, also where the largest came first
     return replace(view, codes=tuple(each[order] for each in view.codes), numbers=view.numbers[:, order])
+
+
+def with_others(
+    release: AskedRelease, view: View, *, bars: int, confidence: float, where: str | None = None
+) -> View:
+    """Return a view with what all groups have together that are not drawn, where so many are to be drawn."""
+    in_order = len(view.items) == 1 and is_ordered(view.items[0].attribute.values) and view.complete
+    bars = min(bars, len(view.codes[0]))
+    if view.groups <= bars or not bars or in_order:
+        return view
+    try:
+        found = release.others(view.names, top=bars, where=where, confidence=confidence)
+    except HushtableError:  # without a total nothing is known of the rest, which is then only counted
+        return view
+    return replace(view, bars=bars, others=(found.value, found.low, found.high))
 
 
 def named_items(domain: Domain, names: Sequence[str]) -> list[Named]:

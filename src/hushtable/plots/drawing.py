@@ -1,8 +1,8 @@
 """A picture of an answer by one or two attributes, fit to be published.
 
 Promise: each group is drawn with its interval or, on a map, with whether that includes 0. Of a list that is
-too long to read the largest are drawn, and the caption says how many there are; what else cannot be read is
-refused.
+too long to read the largest are drawn, with one bar for all others together, and the caption says how many
+there are; what else cannot be read is refused.
 Cost: about a second, half of it for loading matplotlib.
 """
 
@@ -19,7 +19,7 @@ from hushtable.domain.items import attribute_named
 from hushtable.errors import BadQuery, shown
 from hushtable.plots.heat import draw_map
 from hushtable.plots.page import add_words, blank_page, grow, look
-from hushtable.plots.scales import Along, Amounts, along, amounts_of, codes_of, labels_of
+from hushtable.plots.scales import Along, Amounts, Ranged, along, amounts_of, codes_of, labels_of
 from hushtable.plots.shapes import COLOURS, draw_bars, draw_columns, draw_line, draw_lines
 from hushtable.plots.words import one_line, title_and_caption
 from hushtable.release.terms import Terms
@@ -51,14 +51,17 @@ def draw(
     where: Mapping[str, object] | str | None,
     title: str | None,
     total_groups: int,
+    others: Callable[[int], Ranged | None],
 ) -> Figure:
     """Return a picture of what `release.by(names, ...)` answered; `total_groups` is how many it chose from.
+
+    `others` returns the estimate of all groups but so many of the largest, or None where there is none.
 
     ====================================  =============================================================
     groups                                picture
     ====================================  =============================================================
     of one attribute, in no order of its  bars from the top; of more than 60 the 60 largest, or up to 400
-    own, or the largest of one or two     where so many are asked for
+    own, or the largest of one or two     where so many are asked for, and one for all others
     bins; more than 40 whole numbers      columns as wide as the bins; beyond 120 steps with a band
     times; up to 8 groups over time       lines with bands
     of two attributes                     a map of coloured cells
@@ -66,11 +69,12 @@ def draw(
     ====================================  =============================================================
     """
     with look():  # without matplotlib, nothing else matters
-        picture = _chosen(terms, groups, names, total_groups)
+        picture = _chosen(terms, groups, names, total_groups, others)
     drawn = int(np.isfinite(picture.amounts.numbers[0]).sum())
     heading, caption = title_and_caption(
         terms, names, groups.schema.metadata or {}, where=where, title=title,
         groups=(drawn, len(groups), total_groups), is_map=picture.paint is draw_map,
+        rest=picture.amounts.rest_words,
     )  # fmt: skip
     texts = [heading, caption, *(text for side in picture.sides for text in (side.name, *side.labels))]
     with look(texts):
@@ -81,7 +85,13 @@ def draw(
     return figure
 
 
-def _chosen(terms: Terms, groups: pa.Table, names: Sequence[str], total_groups: int) -> Picture:
+def _chosen(
+    terms: Terms,
+    groups: pa.Table,
+    names: Sequence[str],
+    total_groups: int,
+    others: Callable[[int], Ranged | None],
+) -> Picture:
     """Return the picture that shows these groups best."""
     if not 1 <= len(names) <= 2:
         fact = f"a picture shows groups of one or two attributes, not of {len(names)}"
@@ -97,7 +107,7 @@ def _chosen(terms: Terms, groups: pa.Table, names: Sequence[str], total_groups: 
     order = np.ravel_multi_index(places, [len(side) for side in sides])
     if total_groups > len(groups) or bool((order[1:] < order[:-1]).any()):
         # The largest, wherever they lie.
-        return _list(attributes, codes, amounts, most=_MOST_ASKED, there=total_groups)
+        return _list(attributes, codes, amounts, most=_MOST_ASKED, there=total_groups, others=others)
     for name, side in zip(names, sides, strict=True):
         if len(side) > _MOST_GROUPS and side.spans is not None:
             raise _too_many(f"{len(side):,} groups of {shown(name)}", f"{_MOST_GROUPS:,}")
@@ -106,7 +116,7 @@ def _chosen(terms: Terms, groups: pa.Table, names: Sequence[str], total_groups: 
     (side,) = sides
     scattered = isinstance(side.kind, Integers) and (len(side) <= _FEW_WHOLE or side.gaps.size)
     if side.spans is None or scattered:
-        return _list(attributes, codes, amounts, most=_MOST_LISTED, there=total_groups)
+        return _list(attributes, codes, amounts, most=_MOST_LISTED, there=total_groups, others=others)
     return Picture(draw_line if side.timed else draw_columns, sides, amounts)
 
 
@@ -117,11 +127,14 @@ def _list(
     *,
     most: int,
     there: int,
+    others: Callable[[int], Ranged | None],
 ) -> Picture:
     """Return groups of one or two attributes as one list of bars, or the largest of them."""
     if len(codes[0]) > most:
         largest = np.argsort(-amounts.numbers[0], kind="stable")[:most]
         codes, amounts = [each[largest] for each in codes], amounts.at(largest)
+    if len(codes[0]) < there:
+        amounts = amounts.with_rest(others(len(codes[0])))
     labels = [labels_of(each.values, column) for each, column in zip(attributes, codes, strict=True)]
     side = Along(
         kind=attributes[0].values,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import floor, inf, log10
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,24 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _UNITS = {6: "millions", 9: "billions", 12: "trillions"}
+LONGER = 1.5  # times the largest group: from there on the bar of the others is cut
 _PLAIN = 10**4  # below it, groups have no separators: 1990 may be a year
+
+
+class Ranged(Protocol):
+    """A number with its interval."""
+
+    @property
+    def value(self) -> float:
+        """The estimate."""
+
+    @property
+    def low(self) -> float:
+        """The lower end of its interval."""
+
+    @property
+    def high(self) -> float:
+        """The upper end."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -137,16 +154,49 @@ def number_text(value: float, *, plain_below: float = _PLAIN) -> str:
 class Amounts:
     """Estimates, lower and upper ends of their intervals, in the unit that `name` names.
 
-    `signed`: the truth may lie below 0. A grid of two attributes has NaN where there is no group.
+    `signed`: the truth may lie below 0. A grid of two attributes has NaN where there is no group. `rest` are
+    the three numbers of all groups that are not among these, together, where they are known.
     """
 
     name: str
     signed: bool
     numbers: NDArray[np.float64]
+    unit: float = 1.0
+    rest: NDArray[np.float64] | None = None
+
+    @property
+    def has_rest(self) -> bool:
+        """Whether the rest can be drawn: its estimate lies in its interval, which has two ends."""
+        if self.rest is None or not np.isfinite(self.rest).all():
+            return False
+        value, low, high = self.rest.tolist()
+        return bool(low <= value <= high)
+
+    @property
+    def rest_is_cut(self) -> bool:
+        """Whether the rest is so much larger than the groups that its bar would make theirs too short."""
+        if self.rest is None or not self.has_rest:
+            return False
+        return bool(np.abs(self.rest).max() > LONGER * np.abs(self.numbers).max())
+
+    @property
+    def rest_words(self) -> str:
+        """What the caption calls the rest; nothing where it is not known."""
+        if self.rest is None:
+            return ""
+        if not self.has_rest:
+            return "last line"
+        return f"white bar{', which is cut off,' * self.rest_is_cut}"
 
     def at(self, places: NDArray[np.intp]) -> Amounts:
         """Return some of them."""
         return replace(self, numbers=self.numbers[:, places])
+
+    def with_rest(self, rest: Ranged | None) -> Amounts:
+        """Return them beside what all other groups have together."""
+        if rest is None:
+            return self
+        return replace(self, rest=np.array([rest.value, rest.low, rest.high]) / self.unit)
 
     def grid(self, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> Amounts:
         """Return them as a grid, each in its row and column."""
@@ -168,4 +218,5 @@ def amounts_of(terms: Terms, groups: pa.Table) -> Amounts:
     unit = f", in {_UNITS.get(power, f'units of 10^{power}')}" if power else ""
     clamp = terms.measure.clamp
     signed = clamp is not None and clamp[0] < 0
-    return Amounts(name=f"{measured(terms)} (estimated){unit}", signed=signed, numbers=numbers / 10**power)
+    name, scale = f"{measured(terms)} (estimated){unit}", 10.0**power
+    return Amounts(name=name, signed=signed, numbers=numbers / scale, unit=scale)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from hushtable.plots.page import ABOVE, GREY, INK
 from hushtable.plots.scales import Along, Amounts
 from hushtable.plots.ticks import label_amounts, label_groups
-from hushtable.plots.words import cut
+from hushtable.plots.words import cut, range_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,18 +38,40 @@ def draw_bars(axes: Axes, groups: Along, amounts: Amounts) -> float:
     pitch = max(0.3 if many <= _FEW_BARS / 2 else 0.22 if many <= _FEW_BARS else 0.16, 0.15 * lines)
     places = np.arange(many)
     estimate, low, high = amounts.numbers
+    end = many - 0.4
+    if groups.hidden:
+        end = _draw_rest(axes, groups.hidden, many, amounts)
     axes.barh(places, estimate, height=0.72, color=_FILL)
     axes.hlines(places, low, high, color=INK, linewidth=0.9)
     axes.set_yticks(places, labels=labels)
-    if groups.hidden:
-        more = f"{groups.hidden:,} more {'group is' if groups.hidden == 1 else 'groups are'} not shown"
-        axes.text(0.01, many, more, transform=axes.get_yaxis_transform(), va="center", color=GREY)
-    axes.set_ylim(many - 0.4 + bool(groups.hidden), -0.6)
+    axes.set_ylim(end, -0.6)
     axes.set_ylabel(groups.name)
     axes.tick_params("y", length=0)
     axes.spines["left"].set_visible(False)
     label_amounts(axes.xaxis, amounts)
-    return max(many + bool(groups.hidden), 2) * pitch
+    return max(end + 0.4, 2) * pitch
+
+
+def _draw_rest(axes: Axes, hidden: int, place: int, amounts: Amounts) -> float:
+    """Draw what all other groups have together, with its number in words; return where the axes may end.
+
+    A bar that is much longer than all others ends where they do: its number stands below it.
+    """
+    more = f"{hidden:,} more {'group is' if hidden == 1 else 'groups are'} not shown"
+    if amounts.rest is not None:
+        more = f"all others together: {range_text(*(amounts.rest * amounts.unit).tolist())}"
+    if amounts.has_rest and amounts.rest is not None:
+        value, low, high = amounts.rest.tolist()
+        if amounts.rest_is_cut:
+            reach = 1.03 * float(np.abs(amounts.numbers).max())
+            ends = (-reach if low < 0 else 0.0, reach if high > 0 else 0.0)
+            axes.set_xlim(*ends)
+            value, low, high = np.clip([value, low, high], *np.multiply(ends, 1.1)).tolist()
+        axes.barh(place, value, height=0.72, color="white", edgecolor=_LINE, linewidth=0.8, linestyle="--")
+        axes.hlines(place, low, high, color=INK, linewidth=0.9)
+        place += 1
+    axes.text(0.01, place, more, transform=axes.get_yaxis_transform(), va="center", color=GREY)
+    return place + 0.6
 
 
 def draw_columns(axes: Axes, groups: Along, amounts: Amounts) -> float:

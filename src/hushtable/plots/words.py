@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from math import floor, isfinite, log10
 
 from hushtable.errors import shown
 from hushtable.release.terms import Terms
@@ -52,6 +53,27 @@ def measured(terms: Terms) -> str:
     return f"number of {one_line(terms.domain.counts) or usual}"
 
 
+def range_text(value: float, low: float, high: float) -> str:
+    """Return a number with its interval in words, to two digits of its margin, or what is known of it.
+
+    >>> range_text(1234.5, 1114.6, 1354.4), range_text(-5.0, 0.0, 40.0), range_text(7.0, 5.0, float("inf"))
+    ('1,230 (1,110 to 1,350)', '0 to 40', 'at least 5')
+    """
+    if not isfinite(low) or not isfinite(high):
+        return (
+            f"at least {low:,.0f}"
+            if isfinite(low)
+            else f"at most {high:,.0f}"
+            if isfinite(high)
+            else "unknown"
+        )
+    margin = (high - low) / 2
+    places = min(1 - floor(log10(margin)), 6) if margin > 0 else 0
+    ends = [f"{round(each, places) + 0.0:,.{max(places, 0)}f}" for each in (value, low, high)]
+    first, start, stop = (each.replace("-", "\N{MINUS SIGN}") for each in ends)
+    return f"{first} ({start} to {stop})" if low <= value <= high else f"{start} to {stop}"
+
+
 def title_and_caption(
     terms: Terms,
     names: Sequence[str],
@@ -61,14 +83,21 @@ def title_and_caption(
     title: str | None,
     groups: tuple[int, int, int],
     is_map: bool,
+    rest: str = "",
 ) -> tuple[str, str]:
-    """Return both; `said` is what the answer says of itself, `groups` how many are drawn, given and there."""
+    """Return both; `said` is what the answer says of itself, `groups` how many are drawn, given and there.
+
+    `rest` names what stands for all other groups.
+    """
     condition = "" if where is None else _condition(where)
     sentences = [_intervals(said, is_map=is_map)]
     drawn, given, there = groups
     if drawn < there:
         unsure = _PICKED * (drawn < given)  # else the answer's own note says so
         sentences.append(f"Shown are the {drawn:,} largest of {there:,} groups{unsure}.")
+        if rest:
+            whichever = "its interval holds by itself, whichever groups are the largest"
+            sentences.append(f"The {rest} is all others together; {whichever}.")
     paragraphs = [" ".join(sentences), one_line(terms.guarantee)]
     if condition and (title is not None or len(condition) > _LONG_CONDITION):
         paragraphs.insert(1, f"Only where {condition}.")
