@@ -141,6 +141,7 @@ class CountedOnSpark:
     sums: int
     sensitivity: Sensitivities
     texts: None = None  # every value that is counted here was declared
+    units: None = None  # who is left out is not counted here
 
     def table(self) -> SparseTable:
         """Return all slices as one table in the driver's memory."""
