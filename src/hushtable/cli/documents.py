@@ -34,12 +34,28 @@ def release_document(release: Release, *, rows: int = 0) -> dict[str, Any]:
         "cutoff": release.cutoff,
         "threshold": release.threshold,
         "noisy_total": release.noisy_total,
+        "left_out": _left_out(release),
         "made_by": f"hushtable {terms.version}",
         "domain": release.domain.to_dict(),
     }
     if rows:
         document["first_rows"] = [plain_value(row) for row in release.first_rows(rows).to_pylist()]
     return document
+
+
+def _left_out(release: Release) -> dict[str, Any] | None:
+    """Return what a release tells of people that it leaves out, if that was bought."""
+    found = release.left_out
+    if found is None:
+        return None
+    low, high = found.interval()
+    return {
+        "counted": found.counted,
+        "left_out": found.left_out,
+        "share": found.share,
+        "low": low,
+        "high": high,
+    }
 
 
 def domain_document(domain: Domain) -> dict[str, Any]:

@@ -17,7 +17,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         *("unit", "max_rows", "max_cells", "max_per_cell", "count_column", "sum_column", "clamp"),
         "rows_are_units",
     ),
-    "Privacy": ("epsilon", "rho", "delta", "law", "ledger", "no_ledger", "total_share"),
+    "Privacy": ("epsilon", "rho", "delta", "law", "ledger", "no_ledger", "total_share", "left_out_share"),
     "What is published": (
         *("ask", "size", "summary", "cutoff", "threshold", "one_sided", "structure", "order", "branching"),
         *("width", "depth", "marginals", "weights", "consistent"),

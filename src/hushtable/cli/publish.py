@@ -107,6 +107,10 @@ def publish(
         str | None,
         Option(metavar="SHARE", help="The share of epsilon for a noisy total of cells: 1/50; 0 for none."),
     ] = None,
+    left_out_share: Annotated[
+        str | None,
+        Option(metavar="SHARE", help="The share of the cost that tells how many people are left out: none."),
+    ] = None,
     expect_cells: ExpectCells = None,
     expect_mean: ExpectMean = None,
     expect_sd: ExpectSd = None,

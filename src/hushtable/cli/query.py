@@ -91,6 +91,7 @@ def query(
     from hushtable.cli.showing import chosen_format, write
     from hushtable.cli.words import measure_in_words, printable
     from hushtable.release.exporting import labelled_groups
+    from hushtable.release.left_out import left_out_sentence
 
     if not by and (top is not None or simultaneous or nonnegative or model):
         raise click.BadParameter("--top, --simultaneous, --nonnegative and --model go with --by.")
@@ -119,6 +120,7 @@ def query(
     promises = f"Intervals of {confidence * 100:.10g} %: {note}."
     if rows.schema.metadata.get(b"source") == b"model":
         promises = f"{note[0].upper()}{note[1:]}."
+    left_out = left_out_sentence(release.terms)
     counted = measure_in_words(release.terms.measure, release.domain.counts)
     if form != "table":
         write(
@@ -133,6 +135,7 @@ def query(
                 "confidence": confidence,
                 "guarantee": release.guarantee,
                 "counted": counted,
+                **({} if left_out is None else {"left_out": left_out}),
             },
             as_document=json,
         )
@@ -153,6 +156,8 @@ def query(
     out.print(promises)
     if release.domain.counts or release.terms.measure.unit is not None:
         out.print(f"Counted: {counted}; rows outside the domain are left out.")
+    if left_out is not None:
+        out.print(printable(left_out))
     out.print(printable(release.guarantee))
 
 

@@ -37,6 +37,7 @@ SAME = (
         "delta",
         "law",
         "total_share",
+        "left_out_share",
         "size",
         "anyway",
         "output",

@@ -91,6 +91,7 @@ def _facts(release: Release) -> Iterator[tuple[str, str]]:
     """Yield how a release was made, in words."""
     from hushtable.cli import words
     from hushtable.domain.wording import cells_in_words
+    from hushtable.release.left_out import left_out_sentence
 
     terms = release.terms
     unit, cube = terms.structure.row, bool(terms.parts)
@@ -108,18 +109,21 @@ def _facts(release: Release) -> Iterator[tuple[str, str]]:
     if terms.cost.currency == "approximate":
         spent = terms.cost.said.removeprefix("epsilon = ")
     for_rows = f"for the {unit}s" + ", split as listed below" * cube
-    if terms.total is None or terms.total_law is None:
+    parts = {"the noisy total": terms.total_budget, "who is left out": terms.left_out_budget}
+    said = [
+        f"{'rho = ' if terms.delta else ''}{words.exact_in_words(part)} for {what}"
+        for what, part in parts.items()
+        if part
+    ]
+    if terms.total is not None and terms.total_law is not None:
+        yield "noisy total", f"{terms.total:,}, with noise of {words.spread_in_words(terms.total_law)}"
+    if (left_out := left_out_sentence(terms)) is not None:
+        yield "left out", words.printable(left_out)
+    if said:
+        yield word, f"{spent}, of which {' and '.join(said)}{f', the rest {for_rows}' if cube else ''}"
+    else:
         bought = "; no noisy total was bought" if terms.structure.takes_total else ""
         yield word, f"{spent}, all of it {for_rows}{bought}"
-    else:
-        yield "noisy total", f"{terms.total:,}, with noise of {words.spread_in_words(terms.total_law)}"
-        own = (
-            f"rho = {words.exact_in_words(terms.total_budget)}"
-            if terms.delta
-            else words.exact_in_words(terms.total_budget)
-        )
-        for_total = f"{own} for the noisy total"
-        yield word, f"{spent}, of which {for_total}{f', the rest {for_rows}' if cube else ''}"
     change = f"the most by which one unit changes all counts together{terms.structure.weighing}"
     yield "sensitivity", f"{terms.sensitivity:,}: {change}"
     yield "made by", f"hushtable {words.printable(terms.version)}"

@@ -364,7 +364,8 @@ def _post_processing(terms: Terms) -> str:
 
 def _composition(terms: Terms) -> str:
     tables = many(len(terms.parts), "table", "tables") if terms.parts else "all counts"
-    total = " and the noisy total" * bool(terms.total_budget)
+    beside = {"the noisy total": terms.total_budget, "who is left out": terms.left_out_budget}
+    total = "".join(f" and {name}" for name, spent in beside.items() if spent)
     return (
         f"What one unit can change in {tables}{total} is added up, and {terms.cost.paid} pays for all of it. "
         "Other releases about the same people add to that, and are not part of this record."

@@ -18,6 +18,7 @@ from hushtable.pages.asked import Estimated
 from hushtable.pages.encoding import decimals_of, usual_margin
 from hushtable.pages.views import LeftOut, View
 from hushtable.plots.words import measured, one_line
+from hushtable.release.left_out import left_out_sentence
 from hushtable.release.terms import Terms
 
 _LISTED = 400  # attributes of the dictionary, and values of one of them
@@ -47,6 +48,8 @@ def counted(terms: Terms) -> list[str]:
         said.append(f"Only rows were counted that meet this condition: {_cut(terms.where)}")
     if terms.query is not None:
         said.append(f"The publisher prepared the rows by a query first: {_cut(terms.query)}")
+    if (left_out := left_out_sentence(terms)) is not None:
+        said.append(left_out)
     return said
 
 

@@ -174,6 +174,8 @@ def _cost(terms: Terms, booked: Booked | None) -> Section:
     said = [("In all", terms.cost.said)]
     if terms.total_budget:
         said.append(("For the noisy total", f"{word} = {as_text(terms.total_budget)}"))
+    if terms.left_out_budget:
+        said.append(("For who is left out", f"{word} = {as_text(terms.left_out_budget)}"))
     said.append(
         (
             "What one unit changes at most",

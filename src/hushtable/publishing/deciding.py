@@ -60,6 +60,7 @@ class Decision:
     law: type[NoiseLaw]
     cost: Cost  # of the release to one of its units
     total_budget: Fraction  # the part of it that buys a noisy total
+    left_out_budget: Fraction  # the part that tells who is left out
     distributed: bool  # whether slices stay on workers
 
     @property
@@ -109,6 +110,7 @@ def decided(recipe: Recipe) -> Decision:
     law_to_draw(law, budget=budget, change=law.change(one), delta=cost.delta)
     if not law.noises_empty:
         return _of_occupied(recipe, domain, law, cost, distributed=distributed)
+    for_left_out = _budget_of_left_out(recipe, budget, distributed=distributed)
     total_share: Any = recipe.total_share
     entire = None
     auto = recipe.structure == AUTO
@@ -119,7 +121,7 @@ def decided(recipe: Recipe) -> Decision:
             ask=recipe.ask,
             size=recipe.size,
             distributed=distributed,
-            budget=Budget(budget, law.change(one.added_up()), law),
+            budget=Budget(budget - for_left_out, law.change(one.added_up()), law),
         )
         noised, entire = usual.structure, usual.whole
         total_share = usual.total_share if total_share is None else total_share
@@ -133,16 +135,20 @@ def decided(recipe: Recipe) -> Decision:
             for_total = Fraction(0)  # which goes with cells
     if plan is not None:
         check_covered(noised)
-    if noised == Cells() and not for_total and plan is None:  # a plan has the usual price
+    alone = noised == Cells() and not for_total and not for_left_out
+    if alone and plan is None:  # a plan has the usual price
         cost = of_cells(law, cost, one=recipe.measure.sensitivities)
         budget = law.budget(cost)
+    if for_total + for_left_out >= budget:
+        fact = "the total and the share of people left out take the whole cost"
+        raise BadChoice(fact, "Lower `total_share` or `left_out_share`.")
     wanted = _named(wanted, noised, plan)
     _check_size(recipe, noised, plan, wanted)
     chosen = choice_over(
         noised,
         domain,
         summary=wanted.name,
-        budget=budget - for_total,
+        budget=budget - for_total - for_left_out,
         one=one,
         size=_size(recipe, noised, plan, wanted),
         cutoff=wanted.cutoff,
@@ -162,6 +168,7 @@ def decided(recipe: Recipe) -> Decision:
         law=law,
         cost=cost,
         total_budget=for_total,
+        left_out_budget=for_left_out,
         distributed=distributed,
     )
 
@@ -197,7 +204,8 @@ def _law(recipe: Recipe, domain: Domain) -> type[NoiseLaw]:
 def _takes_thresholds(recipe: Recipe) -> bool:
     """Whether a recipe asks for nothing that noise in occupied cells alone cannot give."""
     wanted: Any = recipe.summary
-    if recipe.plan is not None or recipe.total_share or recipe.measure.sum_column is not None:
+    more = recipe.plan is not None or recipe.total_share or recipe.left_out_share
+    if more or recipe.measure.sum_column is not None:
         return False
     if wanted is None or wanted.name is None:
         return True
@@ -209,7 +217,7 @@ def _of_occupied(
     recipe: Recipe, domain: Domain, law: type[NoiseLaw], cost: Cost, *, distributed: bool
 ) -> Decision:
     """Return the decision for noise in occupied cells alone: a filter of cells, and nothing beside it."""
-    for word in ("ask", "plan", "total_share"):
+    for word in ("ask", "plan", "total_share", "left_out_share"):
         if getattr(recipe, word):
             fact = f"noise of the law {law.name!r} is for a table of cells alone, and `{word}` asks for more"
             raise BadChoice(fact, f"Leave `{word}` out, or take another law.")
@@ -227,6 +235,7 @@ def _of_occupied(
         law=law,
         cost=cost,
         total_budget=Fraction(0),
+        left_out_budget=Fraction(0),
         distributed=distributed,
     )
 
@@ -286,6 +295,21 @@ def _size(recipe: Recipe, noised: Structure, plan: Plan | None, wanted: WantedSu
     name = wanted.name or noised.default_method
     sized = takes_size(name, cutoff=wanted.cutoff, threshold=wanted.threshold)
     return recipe.size if plan is None or sized or noised.rows_published is not None else None
+
+
+def _budget_of_left_out(recipe: Recipe, budget: Fraction, *, distributed: bool) -> Fraction:
+    """Return the part of the budget that tells who is left out, or raise where that cannot be told."""
+    share: Any = recipe.left_out_share
+    if not share:
+        return Fraction(0)
+    if distributed:
+        fact = "who is left out is not counted on Spark"
+        raise BadChoice(fact, "Leave `left_out_share` out; or publish from files, on one machine.")
+    if recipe.plan is not None:
+        fact = "a plan spends everything on the rows and their total, and `left_out_share` takes a part"
+        raise BadChoice(fact, "Leave `left_out_share` or the plan out.")
+    part: Fraction = budget * share
+    return part
 
 
 def budget_of_total(budget: Fraction, share: Fraction | None, structure: Structure) -> Fraction:

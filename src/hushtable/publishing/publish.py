@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from importlib.metadata import version
 from inspect import signature
 from pathlib import Path
@@ -33,6 +34,7 @@ from hushtable.files.parts import ROWS_IN_A_FILE
 from hushtable.laws.law import NoiseLaw, law_to_draw
 from hushtable.laws.rationals import Rational
 from hushtable.laws.registry import law_named
+from hushtable.laws.sensitivities import Sensitivities
 from hushtable.ledger.ledger import Ledger
 from hushtable.methods.settings import Method
 from hushtable.noise import BitSource, KeyStream, cell_noise
@@ -78,6 +80,7 @@ def publish(
     query: str | None = None,
     rows_are_units: bool = False,
     total_share: Rational | None = None,
+    left_out_share: Rational | None = None,
     law: str | None = None,
     ledger: Ledger | str | os.PathLike[str] | Literal[False] | None = None,
     memory: int | str | None = None,
@@ -108,6 +111,8 @@ def publish(
                                   `ht.Tree()`; with a plan, "auto" is what it takes for ranges
     `total_share`                 the share of epsilon that buys a noisy total of cells: 1/50 if left out, 0
                                   for none; trees and whole tables tell the total, and none is bought
+    `left_out_share`              the share of the cost, as in "0.01", that tells with noise how many people
+                                  have no row that could be counted: missing, or outside the domain
     `epsilon`, `rho`, `delta`     what it may cost: one of the first two; a `delta` goes with `epsilon`
     `law`                         the law of the noise: "geometric" for an epsilon, "gaussian" for a rho; with
                                   a delta also "truncated-geometric" and "gaussian-stability", or if it is
@@ -184,12 +189,14 @@ def _drawn_and_written(
             threads=threads,
             entropy=entropy,
             nodes=terms.nodes,
+            left_out=bool(decision.left_out_budget),
             drawn=0.0
             if terms.parts
             else expected_empty(terms.method, cells=terms.units_total, law=terms.law),
             progress=progress,
         ),
     ) as counted:
+        check_told(counted.units, terms)
         # 3. Charge, once and for good: what follows is drawn.
         chosen = decision.chosen
         what = in_one_line(output, decision.domain.title, chosen.method, tables=len(chosen.parts))
@@ -198,6 +205,9 @@ def _drawn_and_written(
         # told without the numbers of cells that NumPy's own words would quote.
         of_total = terms.total_law
         total = quiet(noisy_total, counted, of_total, entropy) if of_total is not None else None
+        if terms.left_out_law is not None and counted.units is not None:
+            told = quiet(noisy_left_out, counted.units, terms.left_out_law, entropy)
+            terms = replace(terms, left_out=told)
         drawn = quiet(drawn_summaries, counted, terms, entropy, threads, progress)
         met, rows = finished(terms, total, drawn)
         if counted.texts is not None:
@@ -243,6 +253,7 @@ def checked_terms(decision: Decision) -> Terms:
         rho=decision.cost.rho,
         delta=decision.cost.delta,
         total_budget=decision.total_budget,
+        left_out_budget=decision.left_out_budget,
         sensitivity=measure.sensitivity * structure.sizes(domain).per_cell,
         structure=structure,
         method=chosen.method,
@@ -313,12 +324,21 @@ def check_settings(terms: Terms) -> None:
     if terms.total_budget:
         met = kind.change(terms.measure.sensitivities.added_up())
         law_to_draw(kind, budget=terms.total_budget, change=met)
+    if terms.left_out_budget:
+        law_to_draw(kind, budget=terms.left_out_budget, change=kind.change(Sensitivities.of_rows(1)))
     for name in ("cutoff", "threshold"):
         value = getattr(method, name)
         if value is not None and value > _LARGEST_SETTING:
             hint = "No count is so large."
             raise BadNumber(name=name, value=str(value), allowed="is above 10^300", hint=hint)
     draw_of(terms.structure).check(terms.nodes, method, law_at=terms.law_at)
+
+
+def check_told(units: tuple[int, int] | None, terms: Terms) -> None:
+    """Raise where it is bought who is left out, and what counted the rows does not know."""
+    if terms.left_out_budget and units is None:
+        fact = "what counted these rows does not tell how many people are left out"
+        raise BadChoice(fact, "Leave `left_out_share` out, or give files.")
 
 
 def in_one_line(output: str | os.PathLike[str], title: str, method: Method, *, tables: int = 0) -> str:
@@ -345,3 +365,9 @@ def _cut(text: str, longest: int = 200) -> str:
 def noisy_total(counted: Counted, law: NoiseLaw, entropy: BitSource) -> int:
     """Return the sum of all counts, with noise. One unit changes it by no more than all cells together."""
     return counted.total() + int(cell_noise(law, entropy, count=1)[0])
+
+
+def noisy_left_out(units: tuple[int, int], law: NoiseLaw, entropy: BitSource) -> tuple[int, int]:
+    """Return how many units were counted and left out, with noise: one unit is in one of both (PROOF.md)."""
+    noise = cell_noise(law, entropy, count=2).tolist()
+    return units[0] + noise[0], units[1] + noise[1]

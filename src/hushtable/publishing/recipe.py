@@ -41,7 +41,14 @@ from hushtable.structures.structure import Structure
 
 ASSUMPTIONS = ("expect_cells", "expect_mean", "expect_sd", "profile", "like")  # words of a plan
 _PATHS_OF_PLAN = ("profile", "like")
-ASKED = ("ask", "size", "structure", "summary", "total_share")  # what a release tells in these words
+ASKED = (
+    "ask",
+    "size",
+    "structure",
+    "summary",
+    "total_share",
+    "left_out_share",
+)  # what a release tells in these words
 _UNITS = ({"column", "max_rows"}, {"column", "max_cells"}, {"column", "max_cells", "max_per_cell"})
 
 
@@ -104,6 +111,7 @@ class Recipe:
     rho: Rational | None = None
     delta: Rational | None = None
     total_share: Rational | None = None
+    left_out_share: Rational | None = None
     law: str | None = None
     ledger: Ledger | str | os.PathLike[str] | Literal[False] | None = None
     ask: Sequence[object] | str | None = None
@@ -127,7 +135,12 @@ class Recipe:
             "epsilon": cost.epsilon,
             "rho": cost.rho,
             "delta": cost.delta or None,
-            "total_share": _share(self.total_share),
+            "total_share": _share(
+                self.total_share, "total_share", "The default is 1/50; 0 publishes no total."
+            ),
+            "left_out_share": _share(
+                self.left_out_share, "left_out_share", "A hundredth is plenty; 0 buys none."
+            ),
             "law": _law(self.law, cost),
             "ledger": _ledger(self.ledger),
             "ask": _questions(self.ask),
@@ -354,14 +367,13 @@ def _path(given: object, word: str) -> str | None:
     return text
 
 
-def _share(given: Rational | None) -> Fraction | None:
-    """Return the share of epsilon that buys a total."""
+def _share(given: Rational | None, name: str, hint: str) -> Fraction | None:
+    """Return a share of the cost."""
     if given is None:
         return None
-    share = as_fraction(given, name="total_share")
+    share = as_fraction(given, name=name)
     if not 0 <= share < 1:
-        hint = "The default is 1/50; 0 publishes no total."
-        raise BadNumber(name="total_share", value=given, allowed="must be from 0 to below 1", hint=hint)
+        raise BadNumber(name=name, value=given, allowed="must be from 0 to below 1", hint=hint)
     return share
 
 

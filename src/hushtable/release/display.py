@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from hushtable.domain.kinds import plain
 from hushtable.errors import printable
 from hushtable.release.layout import schema_of
+from hushtable.release.left_out import left_out_sentence
 from hushtable.release.terms import Terms
 from hushtable.structures.table_space import largest_of
 
@@ -72,6 +73,8 @@ def _facts(release: ReleaseFile) -> dict[str, str]:
     if terms.total is not None:
         word = "epsilon" if terms.rho is None else "rho"
         facts["total"] = f"{terms.total:,}, noisy, for {word} = {plain(terms.total_budget)} of it"
+    if (left_out := left_out_sentence(terms)) is not None:
+        facts["left out"] = left_out
     return facts | {"columns": _columns(schema_of(terms))}
 
 

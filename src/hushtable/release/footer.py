@@ -35,12 +35,12 @@ from hushtable.laws.registry import DEFAULT_LAW, law_named
 from hushtable.methods.settings import METHODS, Method
 from hushtable.release.assumed import Assumption
 from hushtable.release.json import NotJSON, pack, read_json, unpack
-from hushtable.release.terms import TOTAL_ALONE, Part, Terms
+from hushtable.release.terms import LEFT_OUT_ALONE, TOTAL_ALONE, Part, Terms
 from hushtable.structures.cells import Cells
 from hushtable.structures.registry import STRUCTURES
 from hushtable.structures.structure import Structure
 
-FORMAT = 7  # the highest that is known; older kinds of files keep theirs, so that older readers open them
+FORMAT = 8  # the highest that is known; older kinds of files keep theirs, so that older readers open them
 KEY = "hushtable"
 DOMAIN_KEY = "hushtable.domain"
 PART_KEY = "file_part"  # `parts` are the marginals of a cube
@@ -62,7 +62,14 @@ class Said(NamedTuple):
 def entries_of(terms: Terms, part: FilePart | None = None) -> dict[str, str]:
     """Return the entries of the footer: the terms, and beside them the domain if it is long."""
     document = {
-        "format": _format_of(terms.domain, terms.structure, part, terms.law_name, terms.measure.unit),
+        "format": _format_of(
+            terms.domain,
+            terms.structure,
+            part,
+            terms.law_name,
+            terms.measure.unit,
+            tells_left_out=bool(terms.left_out_budget),
+        ),
         "version": terms.version,
         "guarantee": terms.guarantee,
         "domain_digest": terms.domain.digest,
@@ -83,6 +90,10 @@ def entries_of(terms: Terms, part: FilePart | None = None) -> dict[str, str]:
     }
     if terms.law_name != DEFAULT_LAW:
         document["law"] = terms.law_name
+    if terms.left_out is not None:
+        counted, left_out = map(str, terms.left_out)
+        spent = {_unit_of(terms.law_name): str(terms.left_out_budget)}
+        document["left_out"] = {**spent, "counted": counted, "left_out": left_out}
     if terms.plan is not None:
         document["plan"] = asdict(terms.plan)
     if terms.recipe is not None:
@@ -148,12 +159,15 @@ def _terms(said: Said) -> Terms:
     structure, law_name = _structure(document), _law_name(document)
     unit = _unit_of(law_name)
     measure = _measure(_object(_get(document, "measure"), "its measure"))
-    if document["format"] != _format_of(domain, structure, said.part, law_name, measure.unit):
+    tells = "left_out" in document
+    usual = _format_of(domain, structure, said.part, law_name, measure.unit, tells_left_out=tells)
+    if document["format"] != usual:
         _refuse(f"its format is {document['format']}, which does not fit its structure")
     total = _get(document, "total", str | None)
     spent = _exact(document, f"total_{unit}")
     if total is None and spent:
         raise BadRelease(TOTAL_ALONE, "Give both or neither.")
+    left_out_budget, left_out = _left_out(document)
     terms = Terms(
         domain=domain,
         measure=measure,
@@ -177,6 +191,8 @@ def _terms(said: Said) -> Terms:
         parts=_parts(document) if structure.several else (),
         law_name=law_name,
         recipe=_json(_object(document["recipe"], "its recipe")) if "recipe" in document else None,
+        left_out_budget=left_out_budget,
+        left_out=left_out,
     )
     _check_rho(terms)
     return terms
@@ -187,12 +203,25 @@ def _check_rho(terms: Terms) -> None:
     cost = terms.cost
     if cost.rho is None or cost.epsilon is None:
         return
-    one, alone = terms.measure.sensitivities, terms.structure == Cells() and not terms.total_budget
+    one = terms.measure.sensitivities
+    alone = terms.structure == Cells() and not terms.total_budget and not terms.left_out_budget
     most = largest_rho(cost.epsilon, delta=cost.delta)
     if cost.rho > most and alone and one.per_cell == 1:
         most = gaussian_rho(cost.epsilon, delta=cost.delta, cells=int(one.l1))
     if cost.rho > most:
         raise BadRelease(f"its rho does not give {cost.said}", "Ask who made it.")
+
+
+def _left_out(document: Mapping[str, Any]) -> tuple[Fraction, tuple[int, int] | None]:
+    """Return what was spent on telling who is left out, and the two noisy counts."""
+    if "left_out" not in document:
+        return Fraction(0), None
+    table = _object(document["left_out"], "who it leaves out")
+    spent = _exact(table, _unit_of(_law_name(document)))
+    if spent <= 0:
+        raise BadRelease(LEFT_OUT_ALONE, "Give both or neither.")
+    counted, left_out = (_whole(_get(table, name, str), name) for name in ("counted", "left_out"))
+    return spent, (counted, left_out)
 
 
 def _unit_of(law_name: str) -> str:
@@ -248,14 +277,23 @@ def _law_name(document: Mapping[str, Any]) -> str:
 
 
 def _format_of(
-    domain: Domain, structure: Structure, part: FilePart | None, law_name: str, unit: Unit | None
+    domain: Domain,
+    structure: Structure,
+    part: FilePart | None,
+    law_name: str,
+    unit: Unit | None,
+    *,
+    tells_left_out: bool = False,
 ) -> int:
     """Return the number of the format: 1 for cells, 2 for the nodes of a tree, 3 for sketches and cubes.
 
     A part of any of them has 4, so that no older reader takes it for the whole. Several tables have 5, and so
     has whatever has noise of another law, so that no older reader takes it for geometric. Whatever counts
-    people cell by cell has 6, for older readers know of rows alone. Values that nobody can list have 7.
+    people cell by cell has 6, for older readers know of rows alone. Values that nobody can list have 7. Where
+    a part of the cost tells who is left out, it is 8: older readers would take it for spent on the rows.
     """
+    if tells_left_out:
+        return 8
     if domain.unlisted:
         return 7
     if unit is not None and unit.max_cells is not None:

@@ -25,6 +25,7 @@ from hushtable.laws.costs import Cost
 from hushtable.methods.settings import Method
 from hushtable.release import display
 from hushtable.release.coding import codes_of
+from hushtable.release.left_out import LeftOutShare, left_out_of
 from hushtable.release.reading import Head, naming, read_rows
 from hushtable.release.terms import Terms
 from hushtable.release.writing import check_output, write_release
@@ -110,6 +111,11 @@ class ReleaseFile:
     def noisy_total(self) -> int | None:
         """The noisy sum over all cells, if it was bought."""
         return self.terms.total
+
+    @property
+    def left_out(self) -> LeftOutShare | None:
+        """How many people, or rows, the numbers leave out: two noisy counts, if they were bought."""
+        return left_out_of(self.terms)
 
     @cached_property
     @within_memory

@@ -23,6 +23,7 @@ from hushtable.laws.conversions import rho_to_epsilon, rounded
 from hushtable.laws.costs import Cost
 from hushtable.laws.law import NoiseLaw
 from hushtable.laws.registry import DEFAULT_LAW, law_named
+from hushtable.laws.sensitivities import Sensitivities
 from hushtable.methods.settings import METHODS, Method
 from hushtable.release.assumed import Assumption
 from hushtable.release.layout import check_names
@@ -53,6 +54,8 @@ _KINDS: dict[str, tuple[object, str]] = {
     "parts": (tuple, "parts"),
     "law_name": (str, "text"),
     "recipe": (str | None, "text or nothing"),
+    "left_out_budget": (Fraction, "an exact number"),
+    "left_out": (tuple | None, "two whole numbers or nothing"),
 }
 
 _GROUPS = {
@@ -62,6 +65,7 @@ _GROUPS = {
 }
 _EXAMPLE_DELTA = Fraction(1, 10**6)  # at which a rho is told as an epsilon
 TOTAL_ALONE = "its noisy total does not fit what was spent on it"
+LEFT_OUT_ALONE = "its counts of who is left out do not fit what was spent on them"
 _LONGEST = 8192  # bits of a number: what Python is willing to write and read as text
 
 
@@ -81,12 +85,13 @@ class Terms:
 
     All that was spent is `epsilon`, `rho`, or `epsilon` and `delta`; Gaussian noise for an epsilon and a
     delta has a `rho` too. `total_budget` is the part of `budget` that buys `total`, the noisy total (0: none
-    is bought; until it is drawn, the total is None). `rule` names an automatic choice of settings, and
-    `plan` is what a plan that chose or judged them assumed. `cutoff` and `threshold` are those that the
-    published rows met, None where there is none. `keys` are those of a sketch's hashing. Of a data cube,
-    `parts` say these things for each marginal, and `method`, `rule`, `cutoff` and `threshold` are those of
-    its largest one. `law_name` is the name of the law of the noise. `recipe` is what the owner asked for, as
-    JSON of some words of `ht.publish`; None in older releases, and where a release was thinned.
+    is bought; until it is drawn, the total is None). `left_out_budget` is the part that buys `left_out`, the
+    noisy counts of units with a row that was counted, and of units with none. `rule` names an automatic
+    choice of settings, and `plan` is what a plan that chose or judged them assumed. `cutoff` and `threshold`
+    are those that the published rows met, None where there is none. `keys` are those of a sketch's hashing.
+    Of a data cube, `parts` say these things for each marginal, and `method`, `rule`, `cutoff` and `threshold`
+    are those of its largest one. `law_name` is the name of the law of the noise. `recipe` is what the owner
+    asked for, as JSON of some words of `ht.publish`; None in older releases, and where a release was thinned.
     """
 
     domain: Domain
@@ -111,6 +116,8 @@ class Terms:
     recipe: str | None = None
     rho: Fraction | None = None
     delta: Fraction = Fraction(0)
+    left_out_budget: Fraction = Fraction(0)
+    left_out: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
         for name, (kind, wanted) in _KINDS.items():
@@ -128,6 +135,7 @@ class Terms:
             raise BadRelease(fact, "The total's part must be 0 or more, and less than all.")
         if self.total is not None and not self.total_budget:
             raise BadRelease(TOTAL_ALONE, "Give both or neither.")
+        self._check_left_out()
         try:
             self.structure.check_method(self.method, self.measure)
             if self.keys and not self.structure.key_words:
@@ -147,8 +155,9 @@ class Terms:
             value = getattr(self, name)
             if value is not None and not (isfinite(value) and value >= 0):
                 raise BadRelease(f"its {name} is {shown(value)}", "It must be finite, and 0 or more.")
-        for rate in (self.rate, self.total_rate):
-            if rate is not None and not 1 <= rate * LARGEST_RATE <= LARGEST_RATE**2:
+        bought = [each for each in (self.total_law, self.left_out_law) if each is not None]
+        for rate in (self.rate, *(each.loss(change=Fraction(1)) for each in bought)):
+            if not 1 <= rate * LARGEST_RATE <= LARGEST_RATE**2:
                 fact = (
                     "its noise has a rate, what it costs for a change of 1, that is not within 2^-64 to 2^64"
                 )
@@ -167,6 +176,18 @@ class Terms:
             fact = f"it spends {cost.said}, with noise of the law {kind.name!r}"
             raise BadRelease(fact, "That is not what such noise is paid with.")
 
+    def _check_left_out(self) -> None:
+        """Raise unless what was spent on telling who is left out fits what is told."""
+        if self.left_out_budget < 0 or self.rows_budget <= 0:
+            fact = f"it spends {as_text(self.left_out_budget)} of {as_text(self.budget)} on who is left out"
+            raise BadRelease(fact, "That part must be 0 or more, and leave something for the rows.")
+        if self.left_out is None:
+            return
+        told: tuple[object, ...] = self.left_out
+        whole = all(type(each) is int and abs(each) < LARGEST_TOTAL for each in told)
+        if not self.left_out_budget or len(told) != 2 or not whole:
+            raise BadRelease(LEFT_OUT_ALONE, "Give both or neither.")
+
     def _check_threshold(self) -> None:
         """Raise where noise in occupied cells alone comes with anything but a filter of cells."""
         if law_named(self.law_name).noises_empty:
@@ -181,14 +202,16 @@ class Terms:
         rule = self.method.rule if self.method.filters else None
         met = None if rule is None else rule.cutoff or self.cutoff  # the largest rows of a filter met its own
         fits = rule is not None and not rule.two_sided and met is not None and met >= least
-        if not fits or self.structure != Cells() or self.total_budget or self.measure.sum_column is not None:
+        alone = self.structure == Cells() and not self.total_budget and not self.left_out_budget
+        if not fits or not alone or self.measure.sum_column is not None:
             fact = f"noise of the law {self.law_name!r} comes without a filter of cells from {least:,} on"
             raise BadRelease(fact, "Ask who made it.")
 
     def _check_lengths(self) -> None:
         """Raise where a number or a text is longer than anybody needs: whoever opens the file meets it."""
         settings = [getattr(self.method, name, None) for name in ("cutoff", "threshold")]
-        for number in (self.epsilon, self.rho, self.delta, self.total_budget, *settings):
+        parts = (self.total_budget, self.left_out_budget)
+        for number in (self.epsilon, self.rho, self.delta, *parts, *settings):
             if isinstance(number, Fraction) and max(map(abs, number.as_integer_ratio())) >> _LONGEST:
                 raise BadRelease("it has a number of thousands of digits", "Take a shorter one.")
         if any(isinstance(number, Fraction) and number > LARGEST_SETTING for number in settings):
@@ -244,6 +267,8 @@ class Terms:
             plan=None,
             parts=(),
             recipe=None,
+            left_out_budget=Fraction(0),
+            left_out=None,
         )
 
     @cached_property
@@ -273,12 +298,13 @@ class Terms:
 
     @property
     def rows_budget(self) -> Fraction:
-        """What is left of it for the rows, without the noisy total."""
-        return self.budget - self.total_budget
+        """What is left of it for the rows, without the noisy total and who is left out."""
+        return self.budget - self.total_budget - self.left_out_budget
 
     def spending(self, rows: Fraction, **others: Any) -> Terms:
         """Return terms that spend so much on rows, and are else the same, but for `others`."""
-        spent = rows + others.get("total_budget", self.total_budget)
+        beside = (others.get(name, getattr(self, name)) for name in ("total_budget", "left_out_budget"))
+        spent = rows + sum(beside)
         word = "rho" if law_named(self.law_name).currency == "zcdp" else "epsilon"
         return replace(self, **{word: spent}, **others)
 
@@ -305,6 +331,14 @@ class Terms:
         kind = law_named(self.law_name)
         change = kind.change(self.measure.sensitivities.added_up())
         return kind.calibrated(budget=self.total_budget, change=change)
+
+    @property
+    def left_out_law(self) -> NoiseLaw | None:
+        """The law of the noise in each of the two counts `left_out`, of which one unit changes one by 1."""
+        if not self.left_out_budget:
+            return None
+        kind = law_named(self.law_name)
+        return kind.calibrated(budget=self.left_out_budget, change=kind.change(Sensitivities.of_rows(1)))
 
     @property
     def rate(self) -> Fraction:

@@ -84,6 +84,8 @@ def write_release(
         raise InternalError("codes, counts and weights of a release have different lengths")
     if terms.total is None and terms.total_budget:
         raise InternalError("a release was to be written before its total was drawn")
+    if terms.left_out is None and terms.left_out_budget:
+        raise InternalError("a release was to be written before it was drawn who is left out")
     if not fewest_rows(terms) <= len(codes) <= most_rows(terms):
         raise InternalError("a release has more or fewer rows than its terms allow")
     if rows_in_a_file is not None and len(codes) > max(0, rows_in_a_file) * MOST_PARTS:

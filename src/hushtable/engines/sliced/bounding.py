@@ -4,21 +4,43 @@ Promise: of each unit at most `max_rows` rows stay, or rows in at most `max_cell
 `max_per_cell` in each. Which ones follows from that unit's rows and a salt drawn for this count, and from
 nothing else: not from the order of rows, other units, or how common a cell is. Rows that are dropped by rule
 take no place. Units are told apart by their values, never by a hash.
-Cost: the rows are brought together by unit once, and ranked.
+Cost: the rows are brought together by unit once, and ranked. To tell which units are left out, they are kept
+in DuckDB's memory or files, and grouped by unit once more.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from hushtable.domain.measure import Unit
+from hushtable.engines.sliced.engine import fetched
 from hushtable.engines.sliced.keying import Keyed
 from hushtable.noise import BitSource
+
+if TYPE_CHECKING:
+    import duckdb
+
+_KEPT = '"hushtable kept"'
 
 
 def drawn_salt(entropy: BitSource) -> str:
     """Draw what the choice of a unit's rows depends on."""
     return entropy.words(2).tobytes().hex()
+
+
+def told_apart(keyed: Keyed, connection: duckdb.DuckDBPyConnection) -> tuple[Keyed, tuple[int, int]]:
+    """Return the rows, read once and kept, and how many units have a row that counts, and how many have none.
+
+    A unit is one of both, by its own rows alone. Bounds play no part: whoever has rows that count keeps one.
+    """
+    columns = _listed([*keyed.columns, "unit"])
+    fetched(f"CREATE TEMP TABLE {_KEPT} AS SELECT {columns} FROM ({keyed.sql}) AS keyed", connection)
+    kept = keyed._replace(sql=f"SELECT * FROM {_KEPT}")
+    each = f"SELECT bool_or(NOT dropped) AS counts FROM ({_marked(kept)}) AS rows WHERE unit IS NOT NULL"
+    both = "count(*) FILTER (WHERE counts), count(*) FILTER (WHERE NOT counts)"
+    ((counted, left_out),) = fetched(f"SELECT {both} FROM ({each} GROUP BY unit) AS units", connection)
+    return kept, (counted, left_out)
 
 
 def bounded(keyed: Keyed, unit: Unit, *, salt: str) -> Keyed:

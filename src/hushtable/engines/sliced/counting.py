@@ -21,7 +21,7 @@ import numpy as np
 from hushtable.domain.domain import Domain
 from hushtable.domain.keys import KeySpace
 from hushtable.domain.measure import Measure
-from hushtable.engines.sliced.bounding import bounded, drawn_salt
+from hushtable.engines.sliced.bounding import bounded, drawn_salt, told_apart
 from hushtable.engines.sliced.closing import RunTexts, closed, forget_rows
 from hushtable.engines.sliced.coding import broken_rules
 from hushtable.engines.sliced.engine import as_bytes, default_memory, quiet
@@ -56,6 +56,7 @@ class CountRequest:
     threads: int | None = None
     nodes: NodeSpace | None = None
     drawn: float = 0.0
+    left_out: bool = False  # whether it is to be told how many units are left out
     progress: Progress = unheard
 
     @property
@@ -96,6 +97,10 @@ class Counted(Protocol):
         """How many rows were counted, and how many were dropped."""
 
     @property
+    def units(self) -> tuple[int, int] | None:
+        """How many units have a row that was counted, and how many have none, if that was asked for."""
+
+    @property
     def texts(self) -> RunTexts | None:
         """The texts behind codes, where values are `unlisted`: the space then holds those that occur."""
 
@@ -124,6 +129,7 @@ class CountedRows(NamedTuple):
     tally: Tally
     sensitivity: Sensitivities
     texts: RunTexts | None = None
+    units: tuple[int, int] | None = None
 
     def table(self) -> SparseTable:
         """Return all slices as one table in memory."""
@@ -158,7 +164,10 @@ def counted_here(rows: OpenedRows, request: CountRequest) -> CountedRows:
     """Count opened rows in this process. What does not fit in memory lives in the folder of the rows."""
     domain, measure = request.domain, request.measure
     keyed, space, texts = keyed_rows(rows, domain, measure), domain.space, None
+    units, counts_units = None, request.left_out and measure.unit is None
     if measure.unit is not None:
+        if request.left_out:
+            keyed, units = told_apart(keyed, rows.connection)
         keyed = bounded(keyed, measure.unit, salt=drawn_salt(request.entropy))
     if domain.unlisted:
         # Behind the bounds, which must not know the codes: these depend on the rows of others.
@@ -168,7 +177,13 @@ def counted_here(rows: OpenedRows, request: CountRequest) -> CountedRows:
     def reading() -> None:
         request.progress("Reading", rows.connection.query_progress() / 100)
 
-    stream = KeyReader(words, broken_rules(domain), reading, grouped=keyed.grouped)
+    stream = KeyReader(
+        words,
+        broken_rules(domain),
+        reading,
+        grouped=keyed.grouped,
+        people=measure.count_column is not None and counts_units,
+    )
     # Small batches of keys of several words share fewer first words, which makes them quicker to sort.
     batch_rows = 1 << (18 if request.room < 1 << 30 or words > 1 else 20)
     # Closed here, whatever happens: a stream that an error left open would end its thread at any time.
@@ -184,5 +199,7 @@ def counted_here(rows: OpenedRows, request: CountRequest) -> CountedRows:
         )
     if texts is not None:
         forget_rows(rows.connection)
+    if counts_units:
+        units = stream.units
     here = SlicesHere(slices, request.workers, request.progress)
-    return CountedRows(space, here, stream.tally, measure.sensitivities, texts)
+    return CountedRows(space, here, stream.tally, measure.sensitivities, texts, units)

@@ -20,7 +20,7 @@ from hushtable.engines.sliced.naming import found
 from hushtable.engines.sliced.quoting import name_sql
 from hushtable.engines.sliced.reading import form_of
 from hushtable.engines.sliced.rows import OpenedRows
-from hushtable.engines.sliced.runs import KeyRows
+from hushtable.engines.sliced.runs import KeyRows, exact_sum
 from hushtable.errors import BadRows
 
 if TYPE_CHECKING:
@@ -116,7 +116,10 @@ def _mostly_repeats(sql: str, columns: list[str], connection: duckdb.DuckDBPyCon
 
 
 class KeyReader:
-    """Batches of the engine as keys and amounts; keeps a tally of rows."""
+    """Batches of the engine as keys and amounts; keeps a tally of rows.
+
+    `people`: whether a row stands for as many units as it adds; else each row is one.
+    """
 
     def __init__(
         self,
@@ -125,9 +128,18 @@ class KeyReader:
         heard: Callable[[], None] = lambda: None,
         *,
         grouped: bool = False,
+        people: bool = False,
     ) -> None:
         self._words, self._rules, self._heard, self._grouped = words, rules, heard, grouped
+        self._people, self._counted, self._read = people, 0, 0
         self.tally = Tally()
+
+    @property
+    def units(self) -> tuple[int, int]:
+        """How many units were counted, and how many dropped, where each row has units of its own."""
+        if self._people:
+            return self._counted, self._read - self._counted
+        return self.tally.counted, self.tally.dropped
 
     def kept(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the batches, without the rows that are dropped."""
@@ -140,6 +152,9 @@ class KeyReader:
             counted = batch.drop_null() if any(column.null_count for column in batch.columns) else batch
             read, kept = self._rows(batch), self._rows(counted)
             self.tally = Tally(self.tally.counted + kept, self.tally.dropped + read - kept)
+            if self._people:
+                self._counted += exact_sum(as_numbers(counted.column("amount")))
+                self._read += exact_sum(as_numbers(batch.column("amount").drop_null()))
             if counted.num_rows:
                 yield counted
 

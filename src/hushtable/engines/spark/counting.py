@@ -147,6 +147,7 @@ class CountedOnSpark:
     tally: Tally
     sums: int
     sensitivity: Sensitivities
+    units: None = None  # who is left out is not counted here
 
     @property
     def texts(self) -> RunTexts | None:
