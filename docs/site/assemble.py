@@ -27,6 +27,7 @@ ROOT = Path(__file__).parents[2]
 ELSEWHERE = {
     "CHANGELOG.md": "changes.md",
     "CONTRIBUTING.md": "contributing.md",
+    "SECURITY.md": "security.md",
     "paper/README.md": "paper.md",
     "src/hushtable/laws/PROOF.md": "guarantees/proofs/laws.md",
     "src/hushtable/noise/PROOF.md": "guarantees/proofs/noise.md",
