@@ -1,15 +1,15 @@
 """Draws from any law of noise, by a table of its chances.
 
-The size of the noise is drawn, then its sign. The sizes are cut into slots of as many neighbouring values as
-keep the table short: mostly one. In a slot of several, a place is proposed evenly, and kept with chance
+The size of the noise is drawn, then its sign. The sizes are cut into slots: of single values while they are
+few, else of many neighbouring ones. In a slot of several, a place is proposed evenly, and kept with chance
 weight / most, where `most` is a bound on the weights of the slot. A law's masses never grow with the size and
-a rule's weights are linear on each slot, so the ends of a slot bound what lies between: a proposal below the
-lower bound is kept at once, and only the few between both bounds need their own weight, in ball arithmetic.
+a rule's weights are linear on each slot, so the ends of a part of a slot bound what lies between: a proposal
+outside of these bounds is settled at once, and only the few within need their own weight, in ball arithmetic.
 
 Promise: values follow the law exactly, given fair bits, and are saturated at the ends of int64.
 Proof: PROOF.md beside this file.
-Cost: at most some 8,000 slots, each a few ball evaluations to build; 2 to 20 ns a draw where slots are single
-values, and a few hundred where they are not.
+Cost: at most some 12,000 single values, or 2,000 slots of 16 parts or more, each a ball evaluation or two to
+build; 2 to 15 ns a draw.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.laws.balls import Real, scaled_bounds, working_precision
+from hushtable.laws.balls import Real, working_precision
 from hushtable.laws.integers import Piece, times, weight_at
 from hushtable.laws.law import ExactView, NoiseLaw
 from hushtable.laws.magnitudes import WeightedNoise
@@ -31,8 +31,11 @@ from hushtable.noise.lazy import LazyUniform
 from hushtable.noise.tables import CHUNK, CertifiedLaw, CertifiedTable
 
 _TAIL = Fraction(1, 1 << 32)  # left to the scalar path at an open end: too rare to cost anything
-_SLOTS = 12_288
+_SINGLES = 12_288  # up to so many sizes have a slot each
+_SLOTS = 2_048  # of several sizes, beyond: the fewer there are, the fewer draws must be searched
+_PARTS = 1 << 15  # of all slots together
 _CHANCE_BITS = 24
+_BOUNDS_PRECISION = 96
 _LARGEST = (1 << 63) - 1
 
 Slots: TypeAlias = NDArray[np.intp]
@@ -51,7 +54,8 @@ class TabledSampler:
         certified = self._certified()
         assert certified.lowest is not None
         last = certified.quantile(1 - _TAIL)
-        width = -(-(last + 1 - certified.lowest) // _SLOTS)
+        sizes = last + 1 - certified.lowest
+        width = 1 if sizes <= _SINGLES else -(-sizes // _SLOTS)
         width = 1 << (width - 1).bit_length()  # so that bits are places
         ends = list(_slot_ends(self._pieces, last, width))
         self._firsts = np.array([certified.lowest, *(end + 1 for end in ends)], dtype=np.int64)
@@ -60,7 +64,8 @@ class TabledSampler:
         self._widths = np.diff(self._firsts, append=self._firsts[-1] + 1)  # 1 for the open end, where values
         self._single = bool((self._widths == 1).all())  # are found by the table itself
         self._place_bits = (int(self._widths.max()) - 1).bit_length()
-        self._sure = np.zeros(0, dtype=np.uint32) if self._single else self._surely_kept()
+        if not self._single:
+            self._bound_chances()
 
     def draw(self, entropy: BitSource, *, count: int) -> NDArray[np.int64]:
         """Return `count` independent values."""
@@ -101,18 +106,16 @@ class TabledSampler:
             places = (entropy.words(slots.size) & np.uint64(mask)).view(np.int64)
         chances = words >> np.uint32(32 - _CHANCE_BITS)
         (unsure,) = np.nonzero(chances >= self._sure.take(slots, mode="clip"))
-        refused = []
-        for i in unsure.tolist():
-            slot, place = int(slots[i]), int(places[i])
-            if self._widths[slot] == 1:
-                places[i] = 0
-            elif place >= self._widths[slot]:  # beyond the end of a slot that is narrower than others
-                refused.append(i)
-            else:
-                uniform = LazyUniform(entropy, value=int(chances[i]), bits=_CHANCE_BITS)
-                if not uniform.below(self._chance(slot, place)):
-                    refused.append(i)
-        return places, np.array(refused, dtype=np.intp)
+        slots, chances = slots[unsure], chances[unsure]
+        places[unsure[self._widths[slots] == 1]] = 0
+        parts = slots * self._parts + (places[unsure] >> self._part_bits)
+        refused = chances >= self._high[parts]
+        for i in np.flatnonzero(~refused & (chances >= self._low[parts])).tolist():
+            slot, place = int(slots[i]), int(places[unsure[i]])
+            uniform = LazyUniform(entropy, value=int(chances[i]), bits=_CHANCE_BITS)
+            # A part may go on beyond the end of a slot that is narrower than others.
+            refused[i] = place >= self._widths[slot] or not uniform.below(self._chance(slot, place))
+        return places, unsure[refused]
 
     def _certified(self) -> CertifiedLaw:
         # As many bits more as the noise's deviation has, so that differences of tails keep theirs.
@@ -130,17 +133,37 @@ class TabledSampler:
             return self._ratio(first, first + place)
         return self._ratio(first, first + place, self._weight(first + place) / self._most(first, last))
 
-    def _surely_kept(self) -> NDArray[np.uint32]:
-        """Return 2^24 times a chance with which every place of a slot is kept at least, rounded down."""
-        sure = np.zeros(self._widths.size, dtype=np.uint32)
+    def _bound_chances(self) -> None:
+        """Bound 2^24 times the chance with which a place is kept, for parts of slots and for whole ones.
+
+        Slots of a single value keep whatever is proposed. Beyond the end of a slot all is refused, so where a
+        part holds that end, no place is kept at once.
+        """
+        places = self._widths.size << self._place_bits
+        self._part_bits = (-(-places // _PARTS) - 1).bit_length()
+        self._parts = 1 << max(self._place_bits - self._part_bits, 0)
+        part = 1 << self._part_bits
+        bounds = np.zeros((2, self._widths.size, self._parts), dtype=np.uint32)
+        bounds[:, self._widths == 1] = 1 << _CHANCE_BITS
         self._even = np.zeros(self._widths.size, dtype=np.bool_)  # whether all of a slot weighs alike
-        for slot in np.flatnonzero(self._widths == 1 << self._place_bits):  # no others surely hold a place
-            first, last = self._ends(int(slot))
-            least = min(self._weight(first), self._weight(last)) / self._most(first, last)
-            self._even[slot] = least == 1
-            bound = self._ratio(first, last, least)
-            sure[slot] = max(scaled_bounds(bound, precision=128, bits=_CHANCE_BITS)[0], 0)
-        return sure
+        with working_precision(self._precision):
+            noise = self._view(self._precision)
+        with working_precision(_BOUNDS_PRECISION):  # enough for bounds, and balls are right at any
+            for slot in np.flatnonzero(self._widths > 1).tolist():
+                first, last = self._ends(slot)
+                most = self._most(first, last)
+                even = self._even[slot] = min(self._weight(first), self._weight(last)) == most
+                whole = (1 << _CHANCE_BITS) / noise.mass(first)
+                for number, start in enumerate(range(first, last + 1, part)):
+                    end = start + part - 1
+                    high = whole * noise.mass(start)
+                    low = high if part == 1 else whole * noise.mass(min(end, last))
+                    if not even:
+                        weights = self._weight(start) / most, self._weight(min(end, last)) / most
+                        low, high = times(low, min(weights)), times(high, max(weights))
+                    bounds[:, slot, number] = _rounded_down(low) if end <= last else 0, _rounded_up(high)
+        self._low, self._high = bounds.reshape(2, -1)
+        self._sure = np.where(self._widths == 1 << self._place_bits, bounds[0].min(axis=1), 0)
 
     def _weight(self, value: int) -> Fraction:
         return weight_at(self._pieces, value)
@@ -156,13 +179,29 @@ class TabledSampler:
             # At the precision of the table, if that is more: a law may have to add up all of its chances.
             precision = max(precision, self._precision)
             with working_precision(precision):
-                if precision not in self._views:
-                    self._views[precision] = self._law.exact()
-                noise = self._views[precision]
+                noise = self._view(precision)
                 ratio = noise.mass(at) / noise.mass(first)
                 return ratio if share is None else times(ratio, share)
 
         return real
+
+    def _view(self, precision: int) -> ExactView:
+        """Return the law's chances at the working precision, which is this one."""
+        if precision not in self._views:
+            self._views[precision] = self._law.exact()
+        return self._views[precision]
+
+
+def _rounded_down(number: Number) -> int:
+    """Return a whole number that is 0 or surely no more."""
+    found = number.lower().floor().unique_fmpz()
+    return max(int(found), 0) if found is not None else 0
+
+
+def _rounded_up(number: Number) -> int:
+    """Return a whole number that is 2^24 or surely no less."""
+    found = number.upper().ceil().unique_fmpz()
+    return min(int(found), 1 << _CHANCE_BITS) if found is not None else 1 << _CHANCE_BITS
 
 
 def _up_to(highest: int | None, pieces: tuple[Piece, ...]) -> tuple[Piece, ...]:
