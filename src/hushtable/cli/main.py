@@ -6,10 +6,13 @@ it may quote rows, unless HUSHTABLE_DEBUG=1 asks for it. `codes` lists the exit 
 
 from __future__ import annotations
 
+import atexit
 import errno
+import gc
 import os
 import signal
 import sys
+import threading
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, Any, Literal, NoReturn
@@ -174,7 +177,30 @@ def _stop(number: int, _: FrameType | None) -> NoReturn:
 
 
 def main() -> None:
-    """Run the command line."""
+    """Run the command line.
+
+    What is loaded stays until the end, so that hardly any of it is looked through for what nobody needs any
+    more, and none is taken apart: together a third of the time of a short command.
+    """
+    gc.set_threshold(100_000)
     if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
         signal.signal(signal.SIGTERM, _stop)
-    app(prog_name="hushtable")
+    try:
+        app(prog_name="hushtable")
+    except SystemExit as end:
+        if isinstance(end.code, int):
+            _leave(end.code)
+        raise
+
+
+def _leave(code: int) -> None:
+    """End the process at once, unless somebody is still at work or what was printed cannot be written."""
+    if any(not each.daemon for each in threading.enumerate() if each is not threading.main_thread()):
+        return
+    atexit._run_exitfuncs()  # as Python does before it takes anything apart
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except OSError:
+        return
+    os._exit(code)

@@ -1,7 +1,8 @@
 """Arrays of NumPy and texts of Python as columns of Arrow, and back.
 
 Promise: the same values, without a copy where types allow. Arrow's own `pa.array` and `to_numpy` load pandas
-on first use where it is installed, which takes longer than most of what is done here.
+on first use where it is installed, and `pyarrow.compute` writes 280 documented functions when it is loaded:
+both take longer than most of what is done here.
 """
 
 from __future__ import annotations
@@ -41,9 +42,11 @@ def as_text_column(texts: Sequence[str]) -> pa.Array:
     encoded = [text.encode() for text in texts]
     ends = np.zeros(len(encoded) + 1, dtype=np.int64)
     np.cumsum(np.fromiter(map(len, encoded), dtype=np.int64, count=len(encoded)), out=ends[1:])
+    kind = pa.large_string()
+    if ends[-1] <= np.iinfo(np.int32).max:
+        kind, ends = pa.string(), ends.astype(np.int32)
     buffers = [None, pa.py_buffer(ends), pa.py_buffer(b"".join(encoded))]
-    column = pa.Array.from_buffers(pa.large_string(), len(encoded), buffers)
-    return column if ends[-1] > np.iinfo(np.int32).max else column.cast(pa.string())
+    return pa.Array.from_buffers(kind, len(encoded), buffers)
 
 
 def as_numbers(column: pa.Array | pa.ChunkedArray) -> NDArray[Any]:
@@ -61,12 +64,39 @@ def as_numbers(column: pa.Array | pa.ChunkedArray) -> NDArray[Any]:
     import pyarrow as pa
 
     if isinstance(column, pa.ChunkedArray):
-        column = column.combine_chunks()
+        # Arrow would make the one of none by `pa.array`.
+        column = column.combine_chunks() if column.num_chunks else pa.nulls(0, column.type)
     if pa.types.is_date32(column.type):
         return _words(column, np.int32).astype(np.int64).view("datetime64[D]")
     if pa.types.is_timestamp(column.type):
         return _words(column, np.int64).view(f"datetime64[{column.type.unit}]")
     return _words(column, column.type.to_pandas_dtype())
+
+
+def computed(function: str, *columns: Any, options: Any = None) -> Any:
+    """Return what one of Arrow's functions makes of columns, by its name."""
+    from pyarrow._compute import call_function
+
+    return call_function(function, list(columns), options)
+
+
+def cast(column: Any, kind: pa.DataType) -> Any:
+    """Return a column as one of another type, if all of its values have one there."""
+    from pyarrow._compute import CastOptions
+
+    return computed("cast", column, options=CastOptions(kind))
+
+
+def places_in(values: pa.Array, column: Any) -> Any:
+    """Return where each value of a column is among `values`, NULL where it is not."""
+    from pyarrow._compute import SetLookupOptions
+
+    return computed("index_in", column, options=SetLookupOptions(values))
+
+
+def taken(column: Any, places: NDArray[Any]) -> Any:
+    """Return the values in these places of a column."""
+    return computed("take", column, as_column(places))
 
 
 def _words(column: pa.Array, kind: type) -> NDArray[Any]:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.domain.attributes import AnyText, Bins, Categories, Edges, Integers, Kind, Times
-from hushtable.domain.columns import as_numbers
+from hushtable.domain.columns import as_numbers, places_in
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -50,9 +50,7 @@ def encode(values: Kind, column: pa.ChunkedArray) -> NDArray[np.int64] | None:
 
 def _places(values: Categories, column: pa.ChunkedArray) -> NDArray[np.int64] | None:
     """Return the places of texts in the list of categories."""
-    import pyarrow.compute as pc
-
-    places = pc.index_in(column, value_set=values.decode(np.arange(values.size)))
+    places = places_in(values.decode(np.arange(values.size)), column)
     return None if places.null_count else as_numbers(places).astype(np.int64)
 
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.domain.columns import as_column, as_text_column
+from hushtable.domain.columns import as_column, as_text_column, taken
 from hushtable.domain.limits import LONGEST_TEXT, MOST_EDGES
 from hushtable.domain.reading import Fate, is_missing, number, whole_number
 from hushtable.errors import BadDomain, BadNumber, shown
@@ -139,7 +139,7 @@ class Categories:
 
     def decode(self, codes: NDArray[np.int64]) -> pa.Array:
         """Return the values as a column of text."""
-        return self._column.take(as_column(codes))
+        return taken(self._column, codes)
 
     @cached_property
     def _column(self) -> pa.Array:

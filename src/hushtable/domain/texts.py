@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.domain.columns import as_column, as_numbers, as_text_column
+from hushtable.domain.columns import as_numbers, as_text_column, cast, computed, places_in, taken
 from hushtable.domain.limits import LONGEST_TEXT
 from hushtable.domain.reading import Fate, is_missing
 from hushtable.errors import BadDomain, shown
@@ -73,15 +73,13 @@ class KnownTexts:
 
     def places_of(self, column: pa.ChunkedArray) -> NDArray[np.int64] | None:
         """Return the codes of texts that were loaded, or None if one was not."""
-        import pyarrow.compute as pc
-
-        places = pc.index_in(column, value_set=self.column.cast(column.type))
+        places = places_in(cast(self.column, column.type), column)
         return None if places.null_count else as_numbers(places).astype(np.int64)
 
     def decode(self, codes: NDArray[np.int64]) -> pa.Array:
         """Return the texts that have these codes."""
         if not codes.size or codes.max() < len(self.column):
-            return self.column.take(as_column(codes))
+            return taken(self.column, codes)
         texts = {code: text for text, code in [*self._loaded.items(), *self._asked.items()]}
         return as_text_column([texts[code] for code in codes.tolist()])
 
@@ -140,7 +138,5 @@ def in_order(texts: pa.ChunkedArray | pa.Array) -> pa.Array:
     >>> in_order(as_text_column(["b", "a", "B", "b"])).to_pylist()
     ['B', 'a', 'b']
     """
-    import pyarrow.compute as pc
-
-    once = pc.unique(texts)
-    return once.take(pc.array_sort_indices(once))
+    once = computed("unique", texts)
+    return computed("take", once, computed("array_sort_indices", once))

@@ -18,7 +18,10 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
+import numpy as np
+
 from hushtable.domain.attributes import AnyText
+from hushtable.domain.columns import as_numbers, cast, computed
 from hushtable.domain.domain import Domain
 from hushtable.domain.limits import LARGEST_FOOTER, MOST_PARTS
 from hushtable.errors import BadRelease, printable, shown
@@ -214,7 +217,7 @@ def _file_rows(path: Path, footer: Footer, terms: Terms, *, most: int) -> pa.Tab
         for number in range(len(contents.groups)):
             for batch in parquet.iter_batches(batch_size=at_once, row_groups=[number]):
                 part = pa.Table.from_batches([batch]).slice(0, most - found)
-                parts.append(_with_finite_weights(_with_texts(part, texts).cast(schema)))
+                parts.append(_with_finite_weights(_with_types(_with_texts(part, texts, schema), schema)))
                 _check_any_texts(terms.domain, parts[-1])
                 found += part.num_rows
                 if found >= most:
@@ -226,41 +229,41 @@ def _file_rows(path: Path, footer: Footer, terms: Terms, *, most: int) -> pa.Tab
         )
 
 
-def _with_texts(part: pa.Table, texts: dict[str, int]) -> pa.Table:
+def _with_texts(part: pa.Table, texts: dict[str, int], schema: pa.Schema) -> pa.Table:
     """Return rows with text in place of places in a dictionary, if no text in it is longer than known."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     for place, name in enumerate(part.column_names):
         column = part.column(place)
         if not pa.types.is_dictionary(column.type):
             continue
         for chunk in column.chunks:
-            longest = pc.max(pc.binary_length(chunk.dictionary)).as_py()
+            longest = computed("max", computed("binary_length", chunk.dictionary)).as_py()
             if longest is not None and longest > texts[name]:
                 fact = f"its column {shown(name)} holds a text of {longest:,} bytes"
                 raise BadRelease(fact, f"The longest of its domain has {texts[name]:,}: ask who made it.")
-        part = part.set_column(place, name, column.cast(column.type.value_type))
+        part = part.set_column(place, schema.field(place), cast(column, column.type.value_type))
     return part
+
+
+def _with_types(part: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Return rows in columns of these types."""
+    return part if part.schema.equals(schema) else part.cast(schema)
 
 
 def _with_finite_weights(part: pa.Table) -> pa.Table:
     """Return rows, if all their weights are numbers: no count has another, and JSON has no word for one."""
-    import pyarrow.compute as pc
-
-    if not pc.all(pc.is_finite(part.column("weight")), min_count=0).as_py():
+    if not all(np.isfinite(as_numbers(chunk)).all() for chunk in part.column("weight").chunks):
         raise BadRelease("its column 'weight' holds values that are not finite", _ASK)
     return part
 
 
 def _check_any_texts(domain: Domain, part: pa.Table) -> None:
     """Raise unless texts of attributes that list none are UTF-8 and as short as they may be."""
-    import pyarrow.compute as pc
-
     for place in domain.unlisted:
         attribute, column = domain.attributes[place], part.column(domain.names[place])
         column.validate(full=True)  # of UTF-8
-        longest = pc.max(pc.utf8_length(column)).as_py() or 0
+        longest = computed("max", computed("utf8_length", column)).as_py() or 0
         if not isinstance(attribute.values, AnyText) or longest > attribute.values.longest:
             fact = f"its column {shown(attribute.name)} holds a text of {longest:,} characters"
             raise BadRelease(fact, f"Its domain allows fewer. {_ASK}")

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hushtable.domain.columns import as_column, as_numbers, as_text_column
+from hushtable.domain.columns import as_column, as_numbers, as_text_column, computed, places_in, taken
 from hushtable.domain.domain import Domain
 from hushtable.domain.encoding import encode
 from hushtable.domain.items import Item, attribute_at, codes_at
@@ -151,25 +151,23 @@ class TableSpace(NodeSpace):
     def to_columns(self, domain: Domain, codes: Codes) -> list[pa.ChunkedArray]:
         """Return the column of tables, and one for each item, with nulls where a row lacks it."""
         import pyarrow as pa
-        import pyarrow.compute as pc
 
         check_codes(self.space, codes)
         numbers = codes[:, 0]
-        labels = as_text_column([each.label for each in self.marginals]).take(as_column(numbers))
+        labels = taken(as_text_column([each.label for each in self.marginals]), numbers)
         has = np.zeros((len(self.marginals), len(self.items)), dtype=np.bool_)
         for number, marginal in enumerate(self.marginals):
             has[number, list(marginal.places)] = True
         values = self.at.decode(codes[:, 1:]).columns
         absent = [as_column(~has[numbers, place]) for place in range(len(self.items))]
         nulls = [pa.nulls(1, column.type)[0] for column in values]
-        return [labels, *map(pc.if_else, absent, nulls, values)]
+        chosen = (computed("if_else", *each) for each in zip(absent, nulls, values, strict=True))
+        return [labels, *chosen]
 
     def to_codes(self, domain: Domain, table: pa.Table) -> Codes:
         """Return the codes of rows of tables."""
-        import pyarrow.compute as pc
-
         labels = as_text_column([each.label for each in self.marginals])
-        numbers = pc.index_in(table.column(self.column), value_set=labels)
+        numbers = places_in(labels, table.column(self.column))
         if numbers.null_count:
             raise BadRelease(f"its rows name {self.structure.part}s that it does not have", HINT)
         codes = np.zeros((table.num_rows, 1 + len(self.items)), dtype=np.int64)

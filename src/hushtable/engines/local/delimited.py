@@ -15,6 +15,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from hushtable.domain.columns import cast
 from hushtable.engines.local.records import (
     DamagedFile,
     Limits,
@@ -308,7 +309,7 @@ def _is_text(data: bytes) -> bool:
     offsets = pa.py_buffer(b"".join(place.to_bytes(8, "little") for place in (0, len(data))))
     whole = pa.Array.from_buffers(pa.large_binary(), 1, [None, offsets, pa.py_buffer(data)])
     try:
-        whole.cast(pa.large_string())
+        cast(whole, pa.large_string())
     except pa.ArrowInvalid:
         return False
     return True
@@ -319,7 +320,7 @@ def _text(values: pa.Array) -> pa.Array:
     import pyarrow as pa
 
     try:
-        return values.cast(pa.string())
+        return cast(values, pa.string())
     except pa.ArrowInvalid:
         pass
 

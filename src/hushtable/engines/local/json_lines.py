@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from hushtable.domain.columns import cast
 from hushtable.engines.local.records import Limits, Reader, TextFormat, blocks, opened
 from hushtable.engines.sliced.engine import fetched, quiet
 from hushtable.engines.sliced.naming import folded
@@ -165,7 +166,7 @@ def _lines(text: bytes) -> pa.Array:
     offsets = np.concatenate([[0], ends]).astype(np.int32)
     lines = pa.Array.from_buffers(pa.binary(), len(ends), [None, pa.py_buffer(offsets), pa.py_buffer(text)])
     try:
-        return lines.cast(pa.string())
+        return cast(lines, pa.string())
     except pa.ArrowInvalid:
         pass
 
