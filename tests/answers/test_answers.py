@@ -97,7 +97,7 @@ def test_a_sample_answers_with_the_sum_of_its_weights(sample: Release, condition
 
     assert answer.value == pytest.approx(weight(sample, condition))
     assert answer.low < answer.value < answer.high
-    assert answer.note.startswith("unbiased; the interval holds for the true answer")
+    assert answer.note.startswith("The estimate is unbiased, and the interval covers the true answer.")
 
 
 def test_all_forms_of_a_condition_are_one(sample: Release) -> None:
@@ -153,8 +153,8 @@ def test_a_sample_is_calibrated_on_demand(sample: Release) -> None:
         weight(sample, "home = 'A'") + 0.2 * (sample.noisy_total - weight(sample))
     )
     assert "calibrated by the noisy total" in part.note
-    assert whole.note == "the noisy total; the interval holds for the true answer"
-    assert "corrected=True would use the noisy total" in sample.total().note
+    assert whole.note == "This is the noisy total. The interval covers the true answer."
+    assert "With corrected=True it would also use the noisy total" in sample.total().note
     assert "corrected=True" not in sample.total(home="A", age=0).note
 
 
@@ -201,8 +201,8 @@ def test_groups_are_listed_whether_published_or_not(sample: Release) -> None:
     assert sample.by("home", where="home IN ('E', 'B')")["home"].to_pylist() == ["B", "E"]
     assert sample.by(["work", "home"]).num_rows == 35
     assert homes.schema.metadata == {
-        b"note": b"unbiased; the interval holds for the true answer; "
-        b"each interval holds by itself, not all together",
+        b"note": b"The estimate is unbiased, and the interval covers the true answer. "
+        b"Each interval is stated on its own, not for all groups at once.",
         b"confidence": b"0.95",
         b"groups": b"5",
     }
@@ -242,7 +242,7 @@ def test_intervals_that_hold_together_are_wider(sample: Release) -> None:
     assert alone["estimate"] == together["estimate"]
     assert all(np.asarray(together["high"]) > np.asarray(alone["high"]))
     assert together["high"][0].as_py() == pytest.approx(one.high)
-    assert b"all 20 intervals hold together" in together.schema.metadata[b"note"]
+    assert b"All 20 intervals hold simultaneously." in together.schema.metadata[b"note"]
 
 
 def test_more_groups_than_can_be_listed(tmp_path: Path) -> None:
@@ -260,7 +260,7 @@ def test_more_groups_than_can_be_listed(tmp_path: Path) -> None:
     found = release.by(["x0", "x4"], top=5, simultaneous=True)
     assert found["x0"].to_pylist() == [1, 7]
     assert found["estimate"].to_pylist() == [150, -60]
-    assert b"all 1,000,000,000,000 intervals" in found.schema.metadata[b"note"]
+    assert b"All 1,000,000,000,000 intervals" in found.schema.metadata[b"note"]
     a = exp(-float(release.rate))
     cells = 1e30 - 1e24
     assert release.total("x0 <> 1").standard_error == pytest.approx(sqrt(cells * 2 * a) / (1 - a), rel=1e-6)
@@ -289,7 +289,7 @@ def test_a_cell_that_is_not_published_is_bounded(sample: Release, cut: Release, 
 
         assert (answer.value, answer.low) == (0, 0)
         assert (bound or 0) < answer.high < (bound or 0) + 5
-        assert answer.note.startswith("the cell is not published")
+        assert answer.note.startswith("This cell is not in the file")
     one_sided = drawn(
         tmp_path / "r.parquet",
         DOMAIN,
@@ -302,17 +302,17 @@ def test_a_cell_that_is_not_published_is_bounded(sample: Release, cut: Release, 
 
 def test_bare_answers_are_bounded_too(cut: Release, tmp_path: Path) -> None:
     corrected, bare = cut.total(home="A"), cut.total(home="A", corrected=False)
-    promise = "the interval holds for the true answer of any group, whatever it has in noisy counts below "
+    promise = "are not in this file. The interval covers the true answer of any group, whatever they hold. "
 
-    assert bare.note.startswith(f"{promise}the cutoff of 8")
-    assert bare.note.endswith("the estimate is the sum of the published weights")
-    assert corrected.note.startswith(promise)
+    assert bare.note.startswith(f"Noisy counts below 8 {promise}")
+    assert bare.note.endswith("The estimate is the sum of the published weights.")
+    assert corrected.note.startswith(f"Noisy counts below 8 {promise}")
     assert (bare.low, bare.high) == (corrected.low, corrected.high)
     filtered = drawn(tmp_path / "r.parquet", DOMAIN, table(), ht.Filter(cutoff=30), entropy=replay(603))
     answer = filtered.total(home="A")
 
     assert answer.low <= table()[0].sum() <= answer.high
-    assert answer.note.startswith(promise)
+    assert answer.note.startswith(f"Noisy counts below 30 {promise}")
 
 
 def test_an_assumption_is_asked_for_and_named(cut: Release, sample: Release) -> None:
@@ -321,8 +321,11 @@ def test_an_assumption_is_asked_for_and_named(cut: Release, sample: Release) -> 
     assert (assumed.assumes, bounded.assumes) == ("even", None)
     assert assumed.value == bounded.value
     assert assumed.high - assumed.low < bounded.high - bounded.low
-    assert assumed.note.startswith("the interval assumes that noisy counts below the cutoff of 8")
-    assert "% interval if even " in str(assumed)
+    assert assumed.note.startswith(
+        "Noisy counts below 8 are not in this file. The interval assumes that they are "
+    )
+    assert "the file cannot confirm it." in assumed.note
+    assert "% interval if even: " in str(assumed)
     assert cut.by("home", assume="even").column_names[-2:] == ["low_if_even", "high_if_even"]
     assert cut.by("home").column_names[-2:] == ["low", "high"]
     # Where nothing is hidden there is nothing to assume.
@@ -343,8 +346,8 @@ def test_noise_on_every_cell_is_unbiased_unless_cut_at_zero(tmp_path: Path) -> N
         )
         answer = release.total(home="E")
 
-        assert ("whatever it has in noisy counts below 0" in answer.note) is everything.nonnegative
-        assert answer.note.startswith("unbiased") is not everything.nonnegative
+        assert ("Noisy counts below 0 are not in this file." in answer.note) is everything.nonnegative
+        assert answer.note.startswith("The estimate is unbiased") is not everything.nonnegative
         assert answer.low <= 0 < answer.high
         assert (release.total(home="E", assume="even").low < 0) is True
 
@@ -561,7 +564,7 @@ def test_groups_are_limited_by_the_condition(tmp_path: Path) -> None:
 
 
 def test_picking_the_largest_is_said(sample: Release) -> None:
-    assert "picked for being the largest" in sample.by("age", top=3).schema.metadata[b"note"].decode()
+    assert "picked because they are the largest" in sample.by("age", top=3).schema.metadata[b"note"].decode()
     assert b"picked" not in sample.by("age", top=3, simultaneous=True).schema.metadata[b"note"]
     assert b"picked" not in sample.by("age", top=30).schema.metadata[b"note"]
 
@@ -594,8 +597,8 @@ def test_the_largest_of_so_many_leave_out_ties_even_at_one(tmp_path: Path) -> No
     chosen = list(range(0, 2000, 2))
 
     assert by_size.cutoff == all_of_them.cutoff == 1
-    assert "whatever it has in noisy counts below the cutoff of 1," in by_size.total(cell=chosen).note
+    assert by_size.total(cell=chosen).note.startswith("Noisy counts below 1 are not in this file.")
     assert by_size.total(cell=chosen).low <= 500 <= by_size.total(cell=chosen).high
     assert by_size.total().value == pytest.approx(1000, abs=3)
-    assert all_of_them.total(cell=chosen).note.startswith("unbiased")
+    assert all_of_them.total(cell=chosen).note.startswith("The estimate is unbiased")
     assert all_of_them.total(cell=chosen).value == pytest.approx(500, abs=3)

@@ -40,8 +40,10 @@ def test_it_is_the_total_less_the_largest(release: ht.Release) -> None:
         assert rest.low == pytest.approx(total.low - high)
         assert rest.high == pytest.approx(total.high - low)
         assert where or rest.low < 47 * 20 < rest.high
-        assert rest.note.startswith("all but the 3 largest of 50 groups, whichever these are; ")
-        assert "hold together" not in rest.note
+        assert rest.note.startswith(
+            "This is all but the 3 largest of 50 groups, and its interval holds which"
+        )
+        assert "simultaneously" not in rest.note
 
 
 def test_there_must_be_others(release: ht.Release) -> None:

@@ -449,10 +449,11 @@ def test_the_whole_domain_is_all_weights(structure: Tree, tmp_path: Path) -> Non
     assert whole.value == pytest.approx(table().sum(), rel=0.05)
     assert sum(release.by("a")["estimate"].to_pylist()) == pytest.approx(whole.value)
     assert whole.low < whole.value < whole.high
-    assert f"whatever it has in nodes below the cutoff of {release.cutoff:,.10g}," in whole.note
+    assert f"Nodes with noisy counts below {release.cutoff:,.10g} are not in this file." in whole.note
+    assert "covers the true answer of any box, whatever they hold." in whole.note
     assumed = release.total(assume="even")
     assert (whole.assumes, assumed.assumes) == (None, "even")
-    assert assumed.note.startswith("the interval assumes that what nodes below the cutoff of ")
+    assert "The interval assumes that what they hold is spread evenly over their cells" in assumed.note
     assert release.by("a", assume="even").column_names[-2:] == ["low_if_even", "high_if_even"]
 
 
@@ -482,7 +483,7 @@ def test_a_published_cell_is_answered_by_its_count(structure: Tree, tmp_path: Pa
             assert one.value == counts[leaf]
             assert one.standard_error == pytest.approx(sqrt(noise(float(release.terms.rate))))
             assert one.high - one.value == pytest.approx(one.value - one.low)
-            assert one.note.startswith("the cell's noisy count, as published")
+            assert one.note.startswith("This is the cell's noisy count, as published.")
         else:
             assert one == total
     assert published > 5

@@ -246,7 +246,7 @@ def test_groups_agree_with_totals(structure: Structured, method: Method, tmp_pat
     together, alone = release.by("b", simultaneous=True), release.by("b")
     assert together["high"][2].as_py() == pytest.approx(release.total(b=2, confidence=1 - 0.05 / 7).high)
     assert all(np.asarray(together["high"]) >= np.asarray(alone["high"]))
-    assert b"all 7 intervals hold together" in together.schema.metadata[b"note"]
+    assert b"All 7 intervals hold simultaneously." in together.schema.metadata[b"note"]
 
 
 def test_no_cells_hold_nothing(tmp_path: Path) -> None:
@@ -270,7 +270,7 @@ def test_a_sample_has_the_noise_of_every_node_and_the_sampling_of_those_publishe
 
     assert answer.value == 90 + 50 - 50
     assert answer.standard_error == pytest.approx(sqrt(3 * VARIANCE + 50 * 30 + 50 * 40))
-    assert answer.note == "unbiased; the interval holds for the true answer"
+    assert answer.note == "The estimate is unbiased, and the interval covers the true answer."
 
 
 def test_noise_of_haar_wavelets_comes_with_their_factors(tmp_path: Path) -> None:
@@ -300,8 +300,8 @@ def test_a_filter_answers_within_what_absent_nodes_may_hold(tmp_path: Path) -> N
     # Noise lifts empty nodes over the cutoff: the sum of j a^j (1-a)/(1+a) from 21 on, for each of three.
     assert 120 - answer.low == pytest.approx(reach + 3 * A**21 * (21 + A / (1 - A)) / (1 + A))
     assert answer.note == (
-        "ranges below the cutoff of 20.5 are left out; the interval holds for the true answer, "
-        "whatever they hold"
+        "Ranges with noisy counts below 20.5 in absolute value are not in this file. The interval "
+        "covers the true answer, whatever they hold."
     )
     assert release.total(a=4).low == 0
     assert release.total(a=4).value == 0
@@ -391,7 +391,7 @@ def test_one_sided_noise_on_every_node(tmp_path: Path) -> None:
 
     assert (answer.value, answer.low) == (0, 0)
     assert answer.high > 0
-    assert answer.note.startswith("ranges whose noisy count is not above 0 are left out")
+    assert answer.note.startswith("Ranges with noisy counts of 0 or less are not in this file.")
     assert "is not above 0" in release.at(a=3).note
 
 
@@ -628,4 +628,4 @@ def test_the_note_of_wavelets() -> None:
     release = Lifted(made, LINE, np.array([[0]]), np.array([500]))
     note = answering(release).total(selected(LINE, {"a": 1}), chance=0.05, corrected=None).note
 
-    assert note.startswith("differences of halves below the cutoff of 20 are left out")
+    assert note.startswith("Differences of halves with noisy counts below 20 in absolute value are not in")

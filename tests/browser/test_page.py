@@ -39,7 +39,7 @@ def test_every_attribute_shows_the_numbers_of_by(browser: Browser, folder: Path,
             shown = sorted(row[1:4] for row in reader.rows())
             assert shown == sorted(numbers_of(answer)), one
             note = answer.schema.metadata[b"note"].decode()
-            assert reader.text("#note") == f"95 % intervals: {note}."
+            assert reader.text("#note") == f"Intervals have 95 % confidence. {note}"
 
 
 def test_every_pair_shows_the_numbers_of_by(browser: Browser, folder: Path, release: ht.Release) -> None:

@@ -212,14 +212,16 @@ def test_a_cube_is_shown_asked_thinned_and_exported(folder: Path) -> None:
     release = ht.open("out.parquet")
     assert f"rows {len(release):,} of 654 cells" in shown
     assert "a data cube of 4 marginals, listed below" in shown
-    change = "the most by which one unit changes all counts together, each times the share of its marginal"
+    change = (
+        "the most that one unit can change all counts, added up, each multiplied by the share of its marginal"
+    )
     assert f"sensitivity 5: {change}" in shown
     assert "`count` is the noisy count of a cell of its marginal" in shown
     assert "None" not in shown
 
     asked = run("query", "out.parquet", "--where", "home < 10")
     assert asked.exit_code == 0
-    assert "from all whole tables, fitted together: unbiased" in in_one_line(asked.output)
+    assert "tables that are published whole. It is unbiased" in in_one_line(asked.output)
     grouped = run("query", "out.parquet", "--by", "home,work", "--top", "3")
     assert grouped.exit_code == 0
     assert "from the table of home, work" in in_one_line(grouped.output)
@@ -242,7 +244,7 @@ def test_equal_weights_are_not_spoken_of() -> None:
     shown = in_one_line(run("show", "out.parquet", width=200).output)
     assert "in every cell;" not in shown
     assert "largest marginal" not in shown
-    assert "sensitivity 3: the most by which one unit changes all counts together made by" in shown
+    assert "sensitivity 3: the most that one unit can change all counts, added up made by" in shown
 
 
 def test_a_sketch_is_shown_and_exported_and_not_thinned(folder: Path) -> None:

@@ -73,7 +73,7 @@ def test_one_estimate() -> None:
         f"interval        {rounded(answer.low, error)} to {rounded(answer.high, error)}",
         f"standard error  {rounded(error, error)}",
         "",
-        f"Intervals of 95 %: {answer.note}.",
+        f"Intervals have 95 % confidence. {answer.note}",
     ]
     assert text.splitlines()[5:] == [ht.open("flows.parquet").guarantee]
 
@@ -89,8 +89,8 @@ def test_groups_for_people() -> None:
         assert line.split() == [str(row["home"]), *numbers]
     assert found[0]["home"] == 1234
     assert lines[5] == ""
-    assert "Intervals of 95 %: unbiased" in text
-    assert "Each row is protected with epsilon = 0.1" in text
+    assert "Intervals have 95 % confidence. The estimate is unbiased" in text
+    assert "Including or leaving out any one row changes the probability of any published" in text
 
 
 def test_labels_stand_beside_values_and_change_nothing_on_a_terminal() -> None:
@@ -139,8 +139,8 @@ def test_data_is_pure_and_unrounded() -> None:
 
     for form in ("csv", "json", "parquet"):
         out, err = data(*asked, form)
-        assert "Intervals of 95 %: unbiased" in err
-        assert "Each row is protected" in err
+        assert "Intervals have 95 % confidence. The estimate is unbiased" in err
+        assert "Including or leaving out any one row" in err
         if form == "csv":
             lines = list(csv.DictReader(io.StringIO(out.decode())))
             assert [[float(value) for value in line.values()] for line in lines] == [
@@ -162,7 +162,7 @@ def test_one_estimate_as_data() -> None:
     assert json.loads(out)["rows"] == [row | {"low": answer.low, "high": answer.high}]
     assert json.loads(out)["note"] == answer.note
     assert json.loads(out)["confidence"] == 0.5
-    assert err.startswith(f"Intervals of 50 %: {answer.note}.\n")
+    assert err.startswith(f"Intervals have 50 % confidence. {answer.note}\n")
 
 
 def test_options_reach_the_answer() -> None:
@@ -170,14 +170,14 @@ def test_options_reach_the_answer() -> None:
     assert opened.total(corrected=False).value != opened.total().value
     bare, err = data("query", "people.parquet", "--bare", "--format", "json")
     assert json.loads(bare)["rows"][0]["estimate"] == opened.total(corrected=False).value
-    assert "the estimate is the sum of the published weights" in err
+    assert "The estimate is the sum of the published weights." in err
     assumed, err = data("query", "people.parquet", "--by", "income", "--assume", "even", "--format", "json")
     assert json.loads(assumed)["rows"] == opened.by("income", assume="even").to_pylist()
     assert b"low_if_even" in assumed
-    assert "the interval assumes that" in err
+    assert "The interval assumes that" in err
     together, err = data("query", "people.parquet", "--by", "income", "--simultaneous", "--format", "json")
     assert json.loads(together)["rows"] == opened.by("income", simultaneous=True).to_pylist()
-    assert "hold together" in err
+    assert "hold simultaneously" in err
     north, _ = data(
         "query", "people.parquet", "--by", "income", "--where", "region = 'north'", "--format", "json"
     )

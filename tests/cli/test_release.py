@@ -39,22 +39,24 @@ from tests.release.examples import (
 
 SHOWN = """\
 People
-Each row is protected with epsilon = 0.1 (pure differential privacy, adding or
-removing one row); a person with k rows is protected with k times that epsilon.
+Including or leaving out any one row changes the probability of any published
+result by at most a factor of 1.11 (pure differential privacy with epsilon =
+0.1). A person with k rows is protected with k times that epsilon.
 
 rows         4 of 639,636,480 cells
-summary      filter-priority: at most 1,000 rows whose noisy count reaches 20 in
-             size
-cutoff       20: no row has a noisy count that is smaller in size; chosen from
-             public facts by the rule auto-cutoff-1
-threshold    123.5: rows below it in size were sampled, and weigh as much as it
+summary      filter-priority: at most 1,000 rows whose noisy count is at least
+             20 or at most -20
+cutoff       20: no published noisy count lies between -20 and 20 (chosen from
+             public facts by the rule auto-cutoff-1)
+threshold    123.5: smaller noisy counts were sampled, and each one in the file
+             stands for 123.5
 noise        two-sided geometric, standard deviation 14.4, in every cell
 noisy total  10,023, with noise of standard deviation 707
 epsilon      0.1, of which 0.002 for the noisy total
-sensitivity  1: the most by which one unit changes all counts together
+sensitivity  1: the most that one unit can change all counts, added up
 made by      hushtable 0.1.0
 
-Declared public by the owner, like epsilon and the settings of the summary:
+The owner declared these facts public, as well as epsilon and the choices above:
 
 attribute   values                                         missing       outside
 ────────────────────────────────────────────────────────────────────────────────
@@ -119,16 +121,19 @@ def test_a_terminal_gets_the_same() -> None:
 @pytest.mark.parametrize(
     ("changes", "line"),
     [
-        ({"threshold": 0.0}, "threshold    0: nothing was sampled, all rows that reach the cutoff are there"),
+        (
+            {"threshold": 0.0},
+            "threshold    0: nothing was sampled; every row that reaches the cutoff is in the\n",
+        ),
         (
             {"threshold": 0.0, "cutoff": None, "rule": None, "method": ht.Priority(size=9)},
-            "threshold    0: nothing was sampled, all rows whose noisy count is not 0 are\n",
+            "threshold    0: nothing was sampled; every row whose noisy count is not 0 is in\n",
         ),
         (
             {"total": None, "total_budget": Fraction(0)},
-            "epsilon      0.1, all of it for the cells; no noisy total was bought",
+            "epsilon      0.1, all of it for the cells; there is no noisy total",
         ),
-        ({"rule": None}, "cutoff       20: no row has a noisy count that is smaller in size\n"),
+        ({"rule": None}, "cutoff       20: no published noisy count lies between -20 and 20\n"),
         ({"measure": Measure(count_column="S000")}, "counted      people, by column S000"),
         (
             {"measure": Measure(sum_column="amount", clamp=(-5, 1000), unit=ht.Unit("id", max_rows=1))},
@@ -165,26 +170,27 @@ def test_terms_in_words(changes: dict[str, Any], line: str, release: Path) -> No
     [
         (ht.Everything(), "everything: all cells"),
         (ht.Everything(nonnegative=True), "everything: all cells, negative noisy counts raised to 0"),
-        (ht.Filter(cutoff="7/3"), "filter: all rows whose noisy count reaches 7/3 in size"),
+        (ht.Filter(cutoff="7/3"), "filter: all rows whose noisy count is at least 7/3 or at most -7/3"),
         (ht.Filter(size=1000, two_sided=False), "filter: the 1,000 largest noisy counts"),
         (ht.Threshold(threshold="190.5"), "threshold: a sample of rows, with threshold 190.5"),
         (
             ht.Threshold(size=1000, two_sided=False),
-            "threshold: a sample of rows whose noisy count is above 0, about 1,000 or fewer "
-            "if the table were empty",
+            "threshold: a sample of rows whose noisy count is above 0 (about 1,000 or fewer "
+            "if the table were empty)",
         ),
         (ht.Priority(size=1), "priority: a sample of at most 1 row"),
         (
             ht.FilterThreshold(cutoff=20, threshold=1000),
-            "filter-threshold: a sample of rows whose noisy count reaches 20 in size, with threshold 1,000",
+            "filter-threshold: a sample of rows whose noisy count is at least 20 or at most -20, with "
+            "threshold 1,000",
         ),
         (
             ht.FilterPriority(cutoff=212, size=10_000),
-            "filter-priority: at most 10,000 rows whose noisy count reaches 212 in size",
+            "filter-priority: at most 10,000 rows whose noisy count is at least 212 or at most -212",
         ),
         (
             ht.FilterPriority(cutoff=212, size=10_000, two_sided=False),
-            "filter-priority: at most 10,000 rows whose noisy count reaches 212",
+            "filter-priority: at most 10,000 rows whose noisy count is at least 212",
         ),
     ],
 )
@@ -201,17 +207,17 @@ def test_summaries_in_words(method: Method, words: str) -> None:
         ),
         (
             ht.Filter(cutoff=20, two_sided=False),
-            "filter: all rows whose noisy count reaches 20, and so does that of every range around",
+            "filter: all rows whose noisy count is at least 20, as is that of every range around",
         ),
         (
             ht.FilterThreshold(cutoff=20, threshold=1000, two_sided=False),
-            "filter-threshold: a sample of rows whose noisy count reaches 20, "
-            "and so does that of every range around, with threshold 1,000",
+            "filter-threshold: a sample of rows whose noisy count is at least 20, "
+            "as is that of every range around, with threshold 1,000",
         ),
         (
             ht.FilterPriority(cutoff=20, size=1, two_sided=False),
-            "filter-priority: at most 1 row whose noisy count reaches 20, "
-            "and so does that of every range around",
+            "filter-priority: at most 1 row whose noisy count is at least 20, "
+            "as is that of every range around",
         ),
     ],
 )
@@ -225,8 +231,8 @@ def test_a_consistent_tree_in_words(release: Path) -> None:
     replaced(release, made, all_nodes(made))
     text = " ".join(shown().split())
 
-    assert "at most 50 rows whose noisy count reaches 20, and so does that of every range around" in text
-    assert "all rows that reach the cutoff with all ranges around them are there" in text
+    assert "at most 50 rows whose noisy count is at least 20, as is that of every range around" in text
+    assert "every row that reaches the cutoff (and whose surrounding ranges do) is in the file" in text
 
 
 def test_every_summary_has_words() -> None:
@@ -248,7 +254,7 @@ def test_numbers_in_words() -> None:
         "about 10^-400.0",
         "about 10^400.0",
     ]
-    assert cutoff_in_words(2.5, two_sided=False, rule=None) == "2.5: no row has a noisy count that is smaller"
+    assert cutoff_in_words(2.5, two_sided=False, rule=None) == "2.5: no published noisy count is below 2.5"
 
 
 def test_an_empty_release(release: Path) -> None:
@@ -303,19 +309,20 @@ def test_texts_of_a_release_do_not_reach_the_terminal_raw(release: Path) -> None
 
 TREE_SHOWN = """\
 Trips
-Each row is protected with epsilon = 0.1 (pure differential privacy, adding or
-removing one row); a person with k rows is protected with k times that epsilon.
+Including or leaving out any one row changes the probability of any published
+result by at most a factor of 1.11 (pure differential privacy with epsilon =
+0.1). A person with k rows is protected with k times that epsilon.
 
 rows         44 of 44 nodes
 structure    dyadic ranges over hour, home
-summary      filter: all rows whose noisy count reaches 20 in size
-cutoff       20: no row has a noisy count that is smaller in size
+summary      filter: all rows whose noisy count is at least 20 or at most -20
+cutoff       20: no published noisy count lies between -20 and 20
 noise        two-sided geometric, standard deviation 84.9, in every node
 epsilon      0.1, all of it for the nodes
-sensitivity  6: the most by which one unit changes all counts together
+sensitivity  6: the most that one unit can change all counts, added up
 made by      hushtable 0.1.0
 
-Declared public by the owner, like epsilon and the settings of the summary:
+The owner declared these facts public, as well as epsilon and the choices above:
 
 attribute  values                 missing  outside
 ──────────────────────────────────────────────────

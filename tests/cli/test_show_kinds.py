@@ -72,7 +72,9 @@ def test_every_marginal_has_its_own_line() -> None:
     assert "of the marginals, 1 by everything, 1 by filter-priority of at most 100 rows each" in text
     assert "chosen from public facts by the rules whole-1 and auto-cutoff-1" in text
     assert "1, of which 0.02 for the noisy total, the rest for the cells, split as listed below" in text
-    assert "4: the most by which one unit changes all counts together, each times the share of its" in text
+    assert (
+        "4: the most that one unit can change all counts, added up, each multiplied by the share of its"
+    ) in text
     header = line_of(text, "marginal  ")
     assert header == ["marginal", "cells", "rows", "epsilon", "noise", "cutoff", "threshold", "summary"]
     # epsilon 0.98/4, and 3 times that; noise of standard deviation sqrt(2a)/(1-a) with a = exp(-epsilon)
@@ -88,11 +90,11 @@ def test_columns_of_limits_are_left_out_where_no_marginal_has_any() -> None:
     text = shown()
 
     assert "everything: all cells of every marginal" in text
-    assert "settings" not in text.split("Declared")[0]
+    assert "settings" not in text.split("declared")[0]
     assert line_of(text, "marginal  ")[:5] == ["marginal", "cells", "rows", "epsilon", "noise"]
     assert "cutoff" not in text
     assert "sampled" not in text
-    assert "3: the most by which one unit changes all counts together\n" in text
+    assert "3: the most that one unit can change all counts, added up\n" in text
 
 
 def test_values_that_a_marginal_lacks_are_blank() -> None:
@@ -104,7 +106,7 @@ def test_values_that_a_marginal_lacks_are_blank() -> None:
     assert line_of(first, "marginal  sex  ") == ["marginal", "sex", "count", "weight"]
     assert line_of(both, "marginal   home") == ["marginal", "home", "sex", "count", "weight"]
     assert "... 200 more" in first
-    assert "Every marginal counts everybody: add up `weight` within one" in first
+    assert "Every marginal counts everybody, so add up `weight` within one" in first
 
 
 def test_of_many_marginals_the_first_are_shown() -> None:
@@ -119,7 +121,7 @@ def test_of_many_marginals_the_first_are_shown() -> None:
 
     text = shown("--rows", 0)
     assert line_of(text, "x29  ")[:3] == ["x29", "2", "2"]
-    assert "\nx30  " not in text.split("Declared")[0]
+    assert "\nx30  " not in text.split("declared")[0]
     assert "... 2 more" in text
 
 
@@ -143,7 +145,7 @@ def test_a_sketch_shows_its_seeds() -> None:
     assert seeds + ", ".join(release.terms.keys) in text
     # epsilon 0.98/3 for each row
     assert "two-sided geometric, standard deviation 4.31, in every bucket" in text
-    assert "3: the most by which one unit changes all counts together" in text
+    assert "3: the most that one unit can change all counts, added up" in text
     assert "It says nothing by itself: ask `hushtable query`." in text
     assert line_of(text, "row  bucket") == ["row", "bucket", "count", "weight"]
 

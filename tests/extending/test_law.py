@@ -306,7 +306,7 @@ def test_a_release_is_published_opened_and_shown(summary: Method, homes: Path, t
     assert '"format":5' in said
     assert release.terms.law == EvenMixture(Fraction(49, 100))
     assert release.terms.total_law == EvenMixture(Fraction(1, 100))
-    assert "is protected with epsilon = 1 (pure differential privacy, adding or removing" in release.guarantee
+    assert "a factor of 2.72 (pure differential privacy with epsilon = 1)." in release.guarantee
     deviation = release.terms.law.floats.variance**0.5
     shown = run("show", path).stdout
     assert "an even mixture of two two-sided geometric laws, standard deviation" in " ".join(shown.split())

@@ -28,7 +28,7 @@ from hushtable.plots.words import one_line
 from tests.harness.cases import chosen, few
 from tests.release.examples import terms
 
-NOTE = "unbiased; the interval holds for the true answer"
+NOTE = "The estimate is unbiased, and the interval covers the true answer."
 HOMES = [f"place {place:03d}" for place in range(450)]
 DAYS = {"start": "2024-01-01", "stop": "2025-01-01", "every": "1 day"}
 
@@ -145,7 +145,7 @@ def test_of_very_many_groups_the_largest_are_shown_and_the_caption_says_so(many:
     assert error_bars(figure) == 60
     assert labels(figure) == [f"place {place:03d}" for place in largest]
     caption = " ".join(said(figure, "caption").split())
-    assert f"Shown are the 60 largest of {many:,} groups; intervals of groups picked" in caption
+    assert f"The picture shows the 60 largest of {many:,} groups. Groups picked for their size" in caption
     assert [text.get_text() for text in figure.axes[0].texts] == [
         f"{many - 60:,} more {'group is' if many == 61 else 'groups are'} not shown"
     ]
@@ -159,7 +159,7 @@ def test_as_many_of_the_largest_are_shown_as_asked_for(asked: int, drawn: int) -
 
     assert len(bars(figure)) == error_bars(figure) == drawn
     caption = " ".join(said(figure, "caption").split())
-    assert f"Shown are the {drawn} largest of 1,500 groups" in caption
+    assert f"The picture shows the {drawn} largest of 1,500 groups." in caption
     assert ("picked for their size" in caption) == (drawn < asked)  # else the answer's own note says so
 
 
@@ -190,7 +190,7 @@ def test_all_others_are_one_bar_or_one_line_with_their_number(
     assert asked == [60], "the question is about just those that are drawn"
     assert [each.get_text() for each in axes.texts] == [f"all others together: {text}"]
     caption = " ".join(said(figure, "caption").split())
-    assert f"The {named} all others together; its interval holds by itself, whichever groups" in caption
+    assert f"The {named} all others together. Its interval is stated on its own, and holds which" in caption
     rest, longest, end = bars(figure)[:-60], 10.0 * 4_499 - 20, axes.get_xlim()[1]
     assert max(bar.get_width() for bar in bars(figure)[-60:]) == longest
     assert len(rest) == ("bar" in named)
@@ -217,7 +217,7 @@ def test_the_caption_says_what_a_reader_must_know() -> None:
 
     caption = " ".join(said(figure, "caption").split())
     assert given.guarantee in caption
-    assert f"With 95 % confidence intervals: {NOTE}. Shown are the 2 largest of 20 groups." in caption
+    assert f"Intervals have 95 % confidence. {NOTE} The picture shows the 2 largest of 20 groups." in caption
     assert said(figure, "title") == "Commuters: number of rows by home, where age >= 30 AND x = '$'"
     assert figure.axes[0].get_xlabel() == "number of rows (estimated)"
     assert figure.axes[0].get_ylabel() == "home"
@@ -230,9 +230,10 @@ def test_the_caption_of_a_map_claims_no_intervals_that_are_not_drawn() -> None:
     caption = " ".join(said(picture(release(categories(2), categories(3, "work"))), "caption").split())
 
     assert caption.startswith(
-        "Intervals are not drawn; colours are for cells whose 95 % confidence interval leaves out 0: " + NOTE
+        "Intervals are not drawn. A square is coloured if its interval of 95 % confidence leaves out 0. "
+        + NOTE
     )
-    assert "With 95 %" not in caption
+    assert "Intervals have" not in caption
 
 
 def test_an_attribute_may_have_the_name_of_a_column_of_answers() -> None:

@@ -177,11 +177,11 @@ def test_the_guarantee_says_what_is_promised(tmp_path: Path) -> None:
     costs: list[dict[str, Any]] = [{"epsilon": 1}, {"rho": "0.05"}, APPROXIMATE | {"law": "gaussian"}]
     pure, rho, both = (publish(tmp_path, size=50, **cost).guarantee for cost in costs)
 
-    assert pure.startswith("Each row is protected with epsilon = 1 (pure differential privacy,")
-    assert "rho = 0.05 (zero-concentrated differential privacy," in rho
-    assert "k^2 times that rho. That is at least as good as epsilon = 1.48 and delta = 1e-6." in rho
-    assert "epsilon = 1 and delta = 1e-6 (approximate differential privacy," in both
-    assert "at most e^epsilon times as likely with one row as without, plus a chance of delta." in both
+    assert "a factor of 2.72 (pure differential privacy with epsilon = 1)." in pure
+    assert "4.4, plus one in a million (zero-concentrated differential privacy with rho = 0.05," in rho
+    assert "which is at least as good as epsilon = 1.48 and delta = 1e-6)." in rho
+    assert rho.endswith("A person with k rows is protected with k^2 times that rho.")
+    assert "2.72, plus 1e-6 (approximate differential privacy with epsilon = 1 and delta = 1e-6)." in both
 
 
 def test_recipes_and_the_command_say_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

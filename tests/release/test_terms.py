@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from hushtable.domain.domain import Domain
 from hushtable.domain.measure import Measure, Unit
 from hushtable.errors import BadRelease
 from hushtable.methods.settings import Filter, FilterThreshold
-from hushtable.release.terms import as_text
+from hushtable.release.terms import as_text, factor_in_words
 from hushtable.structures.axes import Ordered as Lifted
 from hushtable.structures.dyadic import Dyadic
 from hushtable.structures.haar import Haar
@@ -89,74 +90,67 @@ def test_a_structure_that_does_not_fit_the_domain_is_refused() -> None:
         terms(structure=ProductDyadic(), total=None, total_budget=Fraction(0))
 
 
-PURE = "(pure differential privacy, adding or removing"
+ANY = "Including or leaving out any one"
+CHANGES = "changes the probability of any published result by at most a factor of"
+TENTH = f"{CHANGES} 1.11 (pure differential privacy with epsilon = 0.1)."
 TIMES_K = "is protected with k times that epsilon."
-PREPARED = "what one person adds to that table is not bounded by this release."
+PREPARED = "This release does not limit how much one person adds to that table."
 
 
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        (
-            {},
-            f"Each row is protected with epsilon = 0.1 {PURE} one row); a person with k rows {TIMES_K}",
-        ),
+        ({}, f"{ANY} row {TENTH} A person with k rows {TIMES_K}"),
         (
             {"measure": UNIT, "epsilon": Fraction(1, 3)},
-            "Each person_id (all rows with one value of that column, of which at most 3 count) "
-            f"is protected with epsilon = 1/3 {PURE} all rows of one person_id).",
+            f"{ANY} person_id (all rows with that value; at most 3 of them count) "
+            f"{CHANGES} 1.4 (pure differential privacy with epsilon = 1/3).",
         ),
         (
             {"measure": Measure(count_column="S000")},
-            "Each counted person (one unit of column S000) "
-            f"is protected with epsilon = 0.1 {PURE} one person); a person counted k times {TIMES_K}",
+            f"{ANY} person counted in column S000 {TENTH} A person counted k times {TIMES_K}",
         ),
         (
             {"measure": Measure(sum_column="amount", clamp=(-5, 100))},
-            "Each row (its amount clamped to -5..100) "
-            f"is protected with epsilon = 0.1 {PURE} one row); a person with k rows {TIMES_K}",
+            f"{ANY} row (its amount clamped to -5..100) {TENTH} A person with k rows {TIMES_K}",
         ),
         (
             {"measure": Measure(sum_column="amount", clamp=(0, 9), unit=Unit("id", max_rows=1))},
-            "Each id (all rows with one value of that column, of which at most 1 count, their amount "
-            f"clamped to 0..9) is protected with epsilon = 0.1 {PURE} all rows of one id).",
+            f"{ANY} id (all rows with that value; at most 1 of them counts; their amount is clamped "
+            f"to 0..9) {TENTH}",
         ),
         (
             {"measure": Measure(unit=Unit("person_id", max_cells=10))},
-            "Each person_id (all rows with one value of that column, counted in at most 10 cells of the "
-            f"finest table, once in each) is protected with epsilon = 0.1 {PURE} all rows of one person_id).",
+            f"{ANY} person_id (all rows with that value; counted in at most 10 cells of the "
+            f"finest table, once in each) {TENTH}",
         ),
         (
             {"measure": Measure(unit=Unit("id", max_cells=1, max_per_cell=2))},
-            "Each id (all rows with one value of that column, counted in at most 1 cell of the finest "
-            f"table, up to 2 times in each) is protected with epsilon = 0.1 {PURE} all rows of one id).",
+            f"{ANY} id (all rows with that value; counted in at most 1 cell of the finest "
+            f"table, up to 2 times in each) {TENTH}",
         ),
         (
             {"measure": Measure(sum_column="pay", clamp=(0, 9), unit=Unit("id", max_cells=10))},
-            "Each id (all rows with one value of that column, counted in at most 10 cells of the finest "
-            "table, one row in each, their pay clamped to 0..9) "
-            f"is protected with epsilon = 0.1 {PURE} all rows of one id).",
+            f"{ANY} id (all rows with that value; counted in at most 10 cells of the finest "
+            f"table, one row in each; their pay is clamped to 0..9) {TENTH}",
         ),
         (
             {"measure": UNIT, "query": "SELECT home, upper(name) AS person_id FROM data"},
-            "Each person_id, as the query computes it (all rows with one value of that column, of which at "
-            f"most 3 count) is protected with epsilon = 0.1 {PURE} all rows of one person_id).",
+            f"{ANY} person_id, as the query computes it (all rows with that value; at "
+            f"most 3 of them count) {TENTH}",
         ),
         (
             {"rows_are_units": True, "query": "SELECT 1"},
-            "Each row (of the owner's prepared table, a query) "
-            f"is protected with epsilon = 0.1 {PURE} one row); {PREPARED}",
+            f"{ANY} row of the table that the owner's query makes {TENTH} {PREPARED}",
         ),
         (
             {"rows_are_units": True, "measure": UNIT},
-            "Each person_id (all rows of the owner's prepared table with one value of that column, "
-            "of which at most 3 count) "
-            f"is protected with epsilon = 0.1 {PURE} all rows of one person_id); {PREPARED}",
+            f"{ANY} person_id (all rows of the owner's prepared table with that value; "
+            f"at most 3 of them count) {TENTH} {PREPARED}",
         ),
         (
             {"rows_are_units": True, "measure": Measure(count_column="n")},
-            "Each counted person (one unit of column n of the owner's prepared table) "
-            f"is protected with epsilon = 0.1 {PURE} one person); {PREPARED}",
+            f"{ANY} person counted in column n of the owner's prepared table {TENTH} {PREPARED}",
         ),
     ],
 )
@@ -164,12 +158,24 @@ def test_the_guarantee_says_who_is_protected(changes: dict[str, Any], sentence: 
     assert terms(**changes).guarantee == sentence
 
 
+@pytest.mark.parametrize(
+    "epsilon", ["1e-30", "0.001", "0.01", "0.1", "1/3", "0.5", "1", "2.3", "7", "8", "12"]
+)
+def test_the_factor_is_rounded_up(epsilon: str) -> None:
+    told = Fraction(factor_in_words(Fraction(epsilon)).replace(",", ""))
+    exact = Decimal(Fraction(epsilon).numerator) / Decimal(Fraction(epsilon).denominator)
+
+    assert exact.exp() <= Decimal(told.numerator) / Decimal(told.denominator) < exact.exp() * Decimal("1.01")
+    assert factor_in_words(Fraction("12.5")) == "e^12.5"
+
+
 def test_the_guarantee_owns_up_to_rules_that_stop_a_release() -> None:
     age = Attribute(name="age", values=Integers(low=0, high=9), outside="error")
     made = terms(Domain(attributes=(age,)))
 
     assert made.guarantee.endswith(
-        " It does not cover that a release appeared at all: the owner stops at rows that break a rule of age."
+        " The guarantee does not cover the fact that this release exists: "
+        "the owner publishes nothing if a row breaks a rule of age."
     )
 
 

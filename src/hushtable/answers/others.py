@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from hushtable.answers.answerer import Answered, GroupsAnswered
+from hushtable.answers.estimation.notes import together
 from hushtable.answers.estimation.parts import Answers
 
 
@@ -25,9 +26,9 @@ def without(total: Answered, groups: GroupsAnswered, *, signed: bool) -> Answere
     error = everything.standard_error[0] + taken.standard_error.sum()
     value = everything.value[0] - taken.value.sum()
     many = f"{len(taken.value):,} largest of {groups.number:,} groups"
-    promise = groups.note.removesuffix(f"; all {groups.number:,} intervals hold together")
+    promise = groups.note.removesuffix(f" {together(groups.number)}")
     return Answered(
         answers=Answers(*(np.array([each], np.float64) for each in (value, error, low, high))),
-        note=f"all but the {many}, whichever these are; {promise}",
+        note=f"This is all but the {many}, and its interval holds whichever groups these are. {promise}",
         assumes=groups.assumes or total.assumes,
     )

@@ -71,11 +71,13 @@ def below_marginals(release: Release) -> str:
     """Return what to know about the table of marginals."""
     more = len(release.terms.parts) - _SHOWN_MARGINALS
     said = f"... {more:,} more\n" if more > 0 else ""
-    said += f"Noise is {release.terms.law.sentence}, by its standard deviation."
+    said += f"The noise is {release.terms.law.sentence}, given by its standard deviation."
     if any(part.cutoff is not None for part in release.terms.parts):
-        said += f" No row of a {release.terms.structure.part} is below its cutoff in size."
+        said += (
+            f" No noisy count of a {release.terms.structure.part} lies below its cutoff in absolute value."
+        )
     if any(part.threshold is not None for part in release.terms.parts):
-        said += " Rows below its threshold in size were sampled, and weigh as much as it."
+        said += " Noisy counts below the threshold were sampled, and each one in the file stands for as much."
     return f"{said} Long numbers are rounded."
 
 

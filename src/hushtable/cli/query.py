@@ -117,9 +117,9 @@ def query(
         rows = _as_rows(estimate)
     warnings = release.noise.about((rows.schema.metadata or {}).get(b"source", b"").decode())
     note = printable(rows.schema.metadata[b"note"].decode())
-    promises = f"Intervals of {confidence * 100:.10g} %: {note}."
+    promises = f"Intervals have {confidence * 100:.10g} % confidence. {note}"
     if rows.schema.metadata.get(b"source") == b"model":
-        promises = f"{note[0].upper()}{note[1:]}."
+        promises = note
     left_out = left_out_sentence(release.terms)
     counted = measure_in_words(release.terms.measure, release.domain.counts)
     if form != "table":

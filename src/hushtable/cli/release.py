@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from hushtable.domain.domain import Domain
     from hushtable.release.terms import Terms
 
-ReleaseFile = Annotated[Path, Argument(metavar="FILE", help="A release: a file, or a folder of parts.")]
-Overwrite = Annotated[bool, Option("--overwrite", help="Replace such a file of ours, if it is there.")]
+ReleaseFile = Annotated[Path, Argument(metavar="FILE", help="A release: a file, or a folder with its parts.")]
+Overwrite = Annotated[bool, Option("--overwrite", help="Replace the file if hushtable wrote it.")]
 
 
 def names_of(given: list[str], known: tuple[str, ...]) -> list[str]:
@@ -37,7 +37,7 @@ def show(
     rows: Annotated[int, Option(min=0, metavar="N", help="How many rows to show.")] = 10,
     json: Json = False,
 ) -> None:
-    """Show a release: its guarantee, how it was made, first rows.
+    """Show a release: its guarantee, how it was made, and its first rows.
 
     \b
     Example:
@@ -68,7 +68,9 @@ def show(
         out.print(marginals_table(release))
         out.print(below_marginals(release))
         out.print()
-    out.print("Declared public by the owner, like epsilon and the settings of the summary:", style="bold")
+    out.print(
+        "The owner declared these facts public, as well as epsilon and the choices above:", style="bold"
+    )
     out.print()
     out.print(_attributes(release.domain))
     out.print()
@@ -96,7 +98,7 @@ def _facts(release: Release) -> Iterator[tuple[str, str]]:
     terms = release.terms
     unit, cube = terms.structure.row, bool(terms.parts)
     if terms.domain.unlisted:
-        yield "rows", f"{len(release):,} {unit}s; how many there are is not limited"
+        yield "rows", f"{len(release):,} {unit}s, of an unlimited number"
     else:
         yield "rows", f"{len(release):,} of {cells_in_words(terms.units_total)} {unit}s"
     if cube:
@@ -122,9 +124,9 @@ def _facts(release: Release) -> Iterator[tuple[str, str]]:
     if said:
         yield word, f"{spent}, of which {' and '.join(said)}{f', the rest {for_rows}' if cube else ''}"
     else:
-        bought = "; no noisy total was bought" if terms.structure.takes_total else ""
+        bought = "; there is no noisy total" if terms.structure.takes_total else ""
         yield word, f"{spent}, all of it {for_rows}{bought}"
-    change = f"the most by which one unit changes all counts together{terms.structure.weighing}"
+    change = f"the most that one unit can change all counts, added up{terms.structure.weighing}"
     yield "sensitivity", f"{terms.sensitivity:,}: {change}"
     yield "made by", f"hushtable {words.printable(terms.version)}"
 
@@ -147,10 +149,8 @@ def _summary_facts(terms: Terms) -> Iterator[tuple[str, str]]:
         yield "threshold", words.threshold_in_words(terms.threshold, **met)
     if terms.plan is not None:
         yield "settings", words.printable(plan_in_words(terms))
-    root = "; in the root four times that" if terms.structure.prunes else ""
-    where = (
-        f"every {unit}" if terms.law.noises_empty else f"every {unit} that somebody is in, and in no other"
-    )
+    root = "; four times that in the root" if terms.structure.prunes else ""
+    where = f"every {unit}" if terms.law.noises_empty else f"only those {unit}s that somebody is in"
     yield "noise", f"{terms.law.sentence}, {words.spread_in_words(terms.law)}, in {where}{root}"
 
 
@@ -210,7 +210,7 @@ def thin(
     overwrite: Annotated[bool, Option("--overwrite", help="Replace the release if it is there.")] = False,
     json: Json = False,
 ) -> None:
-    """Make a smaller release from a finished one. It costs no epsilon.
+    """Make a smaller release from a finished one. This costs no privacy.
 
     \b
     Example:
@@ -231,14 +231,16 @@ def export(
     file: ReleaseFile,
     output: Annotated[
         Path,
-        Option("--output", "-o", metavar="FILE", help="Ending in .csv, .json, .jsonl, .arrow or .xlsx."),
+        Option(
+            "--output", "-o", metavar="FILE", help="The file to write: .csv, .json, .jsonl, .arrow or .xlsx."
+        ),
     ],
     overwrite: Overwrite = False,
     json: Json = False,
 ) -> None:
-    """Write a release as CSV, JSON, Arrow or Excel, with labels.
+    """Write the rows of a release as CSV, JSON, Arrow or Excel, with labels.
 
-    Categories that have labels get a second column. The guarantee stays with the release alone.
+    A category with labels gets a second column for them. The guarantee and the settings stay in the release.
 
     \b
     Example:

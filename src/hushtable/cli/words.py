@@ -40,7 +40,7 @@ class _Words(NamedTuple):
         which = "all rows" if expected is None and rule.threshold is None else "a sample of rows"
         which += f" {self._reaching}" if self.method.filters else self._positive
         if expected is not None:
-            which += f", about {expected:,} or fewer if the table were empty"
+            which += f" (about {expected:,} or fewer if the table were empty)"
         elif rule.threshold is not None:
             which += f", with threshold {exact_in_words(rule.threshold)}"
         return f"{self.method.name}: {which}"
@@ -60,9 +60,10 @@ class _Words(NamedTuple):
     @property
     def _reaching(self) -> str:
         """Which rows pass the cutoff of a filter."""
-        around = ", and so does that of every range around" if self.consistent else ""
+        around = ", as is that of every range around" if self.consistent else ""
         cutoff = exact_in_words(Fraction(self.method.cutoff or 0))
-        return f"whose noisy count reaches {cutoff}{self._sides}{around}"
+        below = f" or at most -{cutoff}" if self.method.two_sided else ""
+        return f"whose noisy count is at least {cutoff}{below}{around}"
 
     @property
     def _sides(self) -> str:
@@ -76,18 +77,20 @@ class _Words(NamedTuple):
 
 def cutoff_in_words(cutoff: float, *, two_sided: bool, rule: str | None) -> str:
     """Return what a cutoff says about the published rows."""
-    smaller = "smaller in size" if two_sided else "smaller"
-    chosen = f"; chosen from public facts by the rule {printable(rule)}" if rule is not None else ""
-    return f"{number_in_words(cutoff)}: no row has a noisy count that is {smaller}{chosen}"
+    said = number_in_words(cutoff)
+    least = f"lies between -{said} and {said}" if two_sided else f"is below {said}"
+    chosen = f" (chosen from public facts by the rule {printable(rule)})" if rule is not None else ""
+    return f"{said}: no published noisy count {least}{chosen}"
 
 
 def threshold_in_words(threshold: float, *, cutoff: bool, consistent: bool = False) -> str:
     """Return what a threshold says about the published rows."""
     if threshold == 0:
-        which = "all rows that reach the cutoff" if cutoff else "all rows whose noisy count is not 0"
-        which += " with all ranges around them" * consistent
-        return f"0: nothing was sampled, {which} are there"
-    return f"{number_in_words(threshold)}: rows below it in size were sampled, and weigh as much as it"
+        which = "every row that reaches the cutoff" if cutoff else "every row whose noisy count is not 0"
+        which += " (and whose surrounding ranges do)" * consistent
+        return f"0: nothing was sampled; {which} is in the file"
+    said = number_in_words(threshold)
+    return f"{said}: smaller noisy counts were sampled, and each one in the file stands for {said}"
 
 
 def measure_in_words(measure: Measure, counts: str = "") -> str:

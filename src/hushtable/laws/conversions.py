@@ -41,6 +41,15 @@ def pure_to_rho(epsilon: Fraction) -> Fraction:
     return rounded_up(lambda precision: (rational_ball(epsilon) / 2).tanh() * rational_ball(epsilon))
 
 
+def exponential(epsilon: Fraction) -> Fraction:
+    """Return e^epsilon, rounded up.
+
+    >>> float(exponential(Fraction(1)))
+    2.71828182846
+    """
+    return rounded_up(lambda precision: rational_ball(epsilon).exp())
+
+
 def rho_to_epsilon(rho: Fraction, *, delta: Fraction) -> Fraction:
     """Return an epsilon, rounded up, such that every rho-zCDP release is (epsilon, delta)-DP.
 

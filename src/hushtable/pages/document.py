@@ -155,21 +155,22 @@ class DrawnGroups:
     def of(cls, view: View, *, title: str, level: str) -> Self:
         """Return the picture of a view; its caption says which groups are not shown."""
         drawn = bars_or_line(view)
-        said = f"Bars are estimates, lines {level} intervals."
+        said = f"Bars are estimates, and lines are intervals of {level} confidence."
         if drawn.over_time:
-            said = f"The line is the estimate, the band {level} intervals."
+            said = f"The line is the estimate, and the band is its interval of {level} confidence."
         elif drawn.unclear.any():
             said += " Grey groups cannot be told from 0."
         if len(drawn.labels) < view.groups:
-            said += f" Shown are the {len(drawn.labels):,} largest of {view.groups:,} groups: intervals of "
+            said += (
+                f" The picture shows the {len(drawn.labels):,} largest of {view.groups:,} groups. "
+                "Intervals of "
+            )
             said += "groups that are picked for their size miss more often."
         if drawn.rest_text:
             ends = " (their bar is cut off)" * (drawn.has_rest and drawn.rest_is_cut)
-            said += (
-                f" All others together{ends}: {drawn.rest_text}; this interval holds whichever groups are "
-            )
-            said += "the largest."
-        return cls(title, f"{said} {_sentence(view.note)}.", drawn)
+            said += f" All others together{ends}: {drawn.rest_text}. "
+            said += "This interval holds whichever groups are the largest."
+        return cls(title, f"{said} {view.note}", drawn)
 
     def to_html(self) -> Iterator[str]:
         """Yield it as HTML."""
@@ -258,7 +259,3 @@ def _markdown(text: str) -> str:
 
 def _row(cells: Sequence[str], *, plain: bool = False) -> str:
     return f"| {' | '.join(cells if plain else map(_markdown, cells))} |"
-
-
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:].removesuffix(".")

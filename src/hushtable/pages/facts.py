@@ -37,7 +37,7 @@ def counted(terms: Terms) -> list[str]:
         said.append(f"Each single value was first brought between {low:,} and {high:,}.")
     if unit is not None and unit.max_rows is not None:
         rows = many(unit.max_rows, "row", "rows")
-        said.append(f"Of each {one_line(unit.column)} at most {rows} count; others are left out.")
+        said.append(f"At most {rows} of each {one_line(unit.column)} count; the others are left out.")
     elif unit is not None and unit.max_cells is not None:
         cells, times = many(unit.max_cells, "cell", "cells"), unit.max_per_cell or 1
         often = "once" if times == 1 else f"up to {times:,} times"
@@ -45,9 +45,9 @@ def counted(terms: Terms) -> list[str]:
             f"Each {one_line(unit.column)} counts in at most {cells} of the finest table, {often} in each."
         )
     if terms.where is not None:
-        said.append(f"Only rows were counted that meet this condition: {_cut(terms.where)}")
+        said.append(f"Only rows that meet this condition were counted: {_cut(terms.where)}")
     if terms.query is not None:
-        said.append(f"The publisher prepared the rows by a query first: {_cut(terms.query)}")
+        said.append(f"The publisher first prepared the rows with a query: {_cut(terms.query)}")
     if (left_out := left_out_sentence(terms)) is not None:
         said.append(left_out)
     return said
@@ -67,7 +67,7 @@ def nothing_in(rows: int) -> list[str]:
     """Return what to tell first of a file without rows."""
     if rows:
         return []
-    return ["This file has no rows: every noisy count was below the cutoff. It says next to nothing."]
+    return ["This file has no rows: every noisy count was below the cutoff. It tells you next to nothing."]
 
 
 def odds(terms: Terms) -> dict[str, str | int] | None:
@@ -127,7 +127,7 @@ def _published(terms: Terms, number: int | None, label: str) -> str:
         if not terms.parts and label == ", ".join(terms.domain.names):
             own = terms
         else:
-            return "worked out from the published tables"
+            return "calculated from the published tables"
     else:
         own = terms.part(number)
     if own.cutoff is not None:
@@ -147,7 +147,8 @@ def cautions(terms: Terms, *, confidence: float) -> list[str]:
         "Not that a grey group is empty. Grey means: this file cannot tell it from 0.",
         "Not that one group is larger than another when their intervals overlap by much. Random noise was "
         "added to protect people; small differences may be noise alone.",
-        f"Not that every interval is right. Each holds by itself in at least {100 * confidence:.10g} of 100 "
+        "Not that every interval is right. Each one, by itself, is right in at least "
+        f"{100 * confidence:.10g} of 100 "
         f"releases, so about {miss:.3g} of 100 may miss. Whoever picks the largest, the smallest or the "
         "oddest of many groups picks the misses too.",
         "Not the margin of a sum from the margins of its parts. Ask for the sum itself: margins do not "
@@ -167,7 +168,7 @@ def cautions(terms: Terms, *, confidence: float) -> list[str]:
         )
     said.append(
         "Not more than was counted. Rows with missing or undeclared values follow the rules in the data "
-        "dictionary, and what the publisher's data lack is lacking here."
+        "dictionary, and whatever the publisher's data lack is missing here too."
     )
     return said
 

@@ -226,8 +226,8 @@
     let said = "";
     if (kept.length < all.length) {
       said = ordered
-        ? `Drawn are the first ${kept.length} of ${many(all.length, "group", "groups")}. Choose fewer values, or a line.`
-        : `Drawn are the ${kept.length} largest of ${many(all.length, "group", "groups")}; the others are in the table.`;
+        ? `The picture shows the first ${kept.length} of ${many(all.length, "group", "groups")}. Choose fewer values, or a line.`
+        : `The picture shows the ${kept.length} largest of ${many(all.length, "group", "groups")}; the others are in the table.`;
     }
     if (rest !== null) {
       legend.push(swatch("rest", "all others together"));
@@ -426,9 +426,9 @@
     const all = [...best.keys()].sort((a, b) => a - b);
     const most = item.ordered ? mostOrdered : mostListed;
     if (all.length <= most) return { codes: all, said: "" };
-    if (item.ordered) return { codes: all.slice(0, most), said: `Drawn are the first ${most} of ${all.length.toLocaleString("en-US")} values of ${item.label}; choose others below the controls.` };
+    if (item.ordered) return { codes: all.slice(0, most), said: `The picture shows the first ${most} of ${all.length.toLocaleString("en-US")} values of ${item.label}; choose others below the controls.` };
     const largest = all.sort((a, b) => best.get(b) - best.get(a)).slice(0, most);
-    return { codes: largest.sort((a, b) => a - b), said: `Of ${item.label}, the ${most} with the largest groups are drawn; the other ${(all.length - most).toLocaleString("en-US")} are in the table.` };
+    return { codes: largest.sort((a, b) => a - b), said: `The picture shows the ${most} values of ${item.label} with the largest groups; the other ${(all.length - most).toLocaleString("en-US")} are in the table.` };
   }
 
   const PICTURES = { bars: ["Bars", drawBars], line: ["Line", drawLine], map: ["Map", drawMap] };
@@ -514,7 +514,7 @@
     const left = rows.length - state.rows, more = byId("more");
     more.hidden = left <= 0;
     more.textContent = `Show ${Math.min(left, NEXT_PAGE).toLocaleString("en-US")} more`;
-    byId("note").textContent = `${facts.confidence} intervals: ${view.note}.`;
+    byId("note").textContent = `Intervals have ${facts.confidence} confidence. ${view.note}`;
   }
 
   // CSV: what the table lists, in its order, whole. A text that a spreadsheet would run as a formula gets a quote.
@@ -717,7 +717,7 @@
         return;
       }
       if (answer.total !== undefined) {
-        said.textContent = `${answer.total.value} (${facts.confidence} interval ${answer.total.low} to ${answer.total.high}): ${answer.total.note}.`;
+        said.textContent = `${answer.total.value} (${facts.confidence} interval: ${answer.total.low} to ${answer.total.high}). ${answer.total.note}`;
         return;
       }
       said.textContent = "Answered below.";

@@ -178,13 +178,13 @@ def _cost(terms: Terms, booked: Booked | None) -> Section:
         said.append(("For who is left out", f"{word} = {as_text(terms.left_out_budget)}"))
     said.append(
         (
-            "What one unit changes at most",
-            f"{terms.sensitivity:,}, in all counts together{terms.structure.weighing}",
+            "The most that one unit can change",
+            f"{terms.sensitivity:,}, over all counts, added up{terms.structure.weighing}",
         )
     )
     blocks: list[DocumentBlock] = [Facts(said)]
     if booked is None:
-        blocks.append(Text("Whether a ledger was charged for it, the file does not say."))
+        blocks.append(Text("The file does not say whether a ledger was charged for it."))
     else:
         blocks += [
             Text(
@@ -307,13 +307,13 @@ def _accuracy(views: Sequence[View], unasked: Sequence[Unasked], terms: Terms, c
 def _verdict(own: Terms | None, planned: float | None, margin: float | None) -> str:
     """Return what to think of the two numbers."""
     if own is None or planned is None:
-        return "worked out from what was published"
+        return "calculated from what was published"
     if margin is not None and margin <= planned:
         return "as planned, or better"
     if own.cutoff is not None:
         return "wider than the noise, to allow for counts that are not in the file"
     if own.threshold:
-        return "wider than the noise, as small counts are a sample"
+        return "wider than the noise, because small counts were sampled"
     return "wider than the noise of one count"
 
 
@@ -358,7 +358,7 @@ def _checks(terms: Terms, booked: Booked | None, *, file: Path) -> Section:
         "Every weight is a finite number.",
     ]
     if file.is_dir():
-        said.append("All parts of the release are there, each behind the one that it was written behind.")
+        said.append("All parts of the release are there, each after the one that it was written after.")
     if booked is not None:
         said += [
             "The ledger has an entry with the SHA-256 of this very file.",
@@ -368,7 +368,9 @@ def _checks(terms: Terms, booked: Booked | None, *, file: Path) -> Section:
     return Section(
         "Checks that were run",
         [
-            Text("These were made while this report was written; had one failed, there would be no report:"),
+            Text(
+                "These checks ran while this report was written. If one had failed, there would be no report:"
+            ),
             Table("", ("check", "result"), [(each, "passed") for each in said], numbers=("result",)),
             Text(_NOT_CHECKED),
         ],
@@ -431,7 +433,9 @@ def _views(release: AskedRelease, confidence: float) -> tuple[list[View], list[U
         if ("" if number is None else ", ".join(names)) in noise:
             unasked.append(Unasked(items, number, "no better than noise"))
         elif prod(each.attribute.size for each in items) > _MOST_CELLS:
-            unasked.append(Unasked(items, number, "not worked out: too many groups to ask for all of them"))
+            unasked.append(
+                Unasked(items, number, "not calculated: there are too many groups to ask for all of them")
+            )
         else:
             views += _answer(release, items, confidence)
     for item in single_items(domain)[:_MOST_TABLES]:

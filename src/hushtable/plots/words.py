@@ -17,7 +17,7 @@ from hushtable.release.terms import Terms
 JOINERS = "\u200c\u200d"  # without width, and part of how some scripts are written
 _ELLIPSIS = "…"
 _LONG_CONDITION, _LONGEST_CONDITION = 120, 600
-_PICKED = "; intervals of groups picked for their size hold less often, unless all hold together"
+_PICKED = " Groups picked for their size are covered less often, unless all intervals hold simultaneously."
 
 
 def one_line(text: str) -> str:
@@ -94,10 +94,10 @@ def title_and_caption(
     drawn, given, there = groups
     if drawn < there:
         unsure = _PICKED * (drawn < given)  # else the answer's own note says so
-        sentences.append(f"Shown are the {drawn:,} largest of {there:,} groups{unsure}.")
+        sentences.append(f"The picture shows the {drawn:,} largest of {there:,} groups.{unsure}")
         if rest:
-            whichever = "its interval holds by itself, whichever groups are the largest"
-            sentences.append(f"The {rest} is all others together; {whichever}.")
+            sentences.append(f"The {rest} is all others together.")
+            sentences.append("Its interval is stated on its own, and holds whichever groups are the largest.")
     paragraphs = [" ".join(sentences), one_line(terms.guarantee)]
     if condition and (title is not None or len(condition) > _LONG_CONDITION):
         paragraphs.insert(1, f"Only where {condition}.")
@@ -113,11 +113,11 @@ def title_and_caption(
 def _intervals(said: Mapping[bytes, bytes], *, is_map: bool) -> str:
     """Return what is drawn of the intervals, and what they rest on."""
     level = f"{float(said.get(b'confidence', b'nan')) * 100:.10g} % confidence"
-    note = one_line(said.get(b"note", b"").decode()).rstrip(".")
-    drawn = f"With {level} intervals"
+    note = one_line(said.get(b"note", b"").decode())
+    drawn = f"Intervals have {level}."
     if is_map:
-        drawn = f"Intervals are not drawn; colours are for cells whose {level} interval leaves out 0"
-    return f"{drawn}{': ' * bool(note)}{note}."
+        drawn = f"Intervals are not drawn. A square is coloured if its interval of {level} leaves out 0."
+    return f"{drawn} {note}".rstrip()
 
 
 def _condition(where: Mapping[str, object] | str) -> str:

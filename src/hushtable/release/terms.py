@@ -19,8 +19,8 @@ from hushtable.domain.limits import LARGEST_RATE, LARGEST_SETTING, LARGEST_TOTAL
 from hushtable.domain.measure import Measure, Unit
 from hushtable.domain.wording import bounds_in_words
 from hushtable.errors import BadChoice, BadNumber, BadRelease, printable, shown
-from hushtable.laws.conversions import rho_to_epsilon, rounded
-from hushtable.laws.costs import Cost
+from hushtable.laws.conversions import exponential, rho_to_epsilon, rounded
+from hushtable.laws.costs import Cost, amount
 from hushtable.laws.law import NoiseLaw
 from hushtable.laws.registry import DEFAULT_LAW, law_named
 from hushtable.laws.sensitivities import Sensitivities
@@ -66,6 +66,7 @@ _GROUPS = {
 _EXAMPLE_DELTA = Fraction(1, 10**6)  # at which a rho is told as an epsilon
 TOTAL_ALONE = "its noisy total does not fit what was spent on it"
 LEFT_OUT_ALONE = "its counts of who is left out do not fit what was spent on them"
+_LARGEST_POWER = 12  # of e that people read as a number
 _LONGEST = 8192  # bits of a number: what Python is willing to write and read as text
 
 
@@ -352,57 +353,78 @@ class Terms:
 
     @property
     def guarantee(self) -> str:
-        """One plain sentence: who is protected, against what, and how well; with what it leaves open."""
-        who, change, several = self._protected()
+        """Who is protected, against what and how well, in plain sentences; with what that leaves open."""
+        who, several = self._protected()
         cost = self.cost
-        rest = "what one person adds to that table is not bounded by this release"
-        if not self.rows_are_units:
-            rest = f"a person {several} is protected with {_GROUPS[cost.currency]}" if several else ""
-        text = f"{who} is protected with {cost.paid} "
-        text += f"({cost.privacy}, adding or removing {change}){'; ' * bool(rest)}{rest}."
-        if cost.currency == "approximate":
-            text += f" Whatever is seen is at most e^epsilon times as likely with {change} as without, "
-            text += "plus a chance of delta."
-        elif cost.rho is not None:
-            epsilon = as_text(rounded(rho_to_epsilon(cost.rho, delta=_EXAMPLE_DELTA), digits=3))
-            text += f" That is at least as good as epsilon = {epsilon} and delta = 1e-6."
+        text = f"Including or leaving out any one {who} changes the probability of any published result "
+        text += f"by at most a factor of {self._factor}."
+        if several and not self.rows_are_units:
+            text += f" A person {several} is protected with {_GROUPS[cost.currency]}."
+        if self.rows_are_units:
+            text += " This release does not limit how much one person adds to that table."
         strict = [each.name for each in self.domain.attributes if "error" in (each.missing, each.outside)]
         if strict:
-            text += " It does not cover that a release appeared at all: "
-            text += f"the owner stops at rows that break a rule of {', '.join(strict)}."
+            text += " The guarantee does not cover the fact that this release exists: "
+            text += f"the owner publishes nothing if a row breaks a rule of {', '.join(strict)}."
         return text
 
-    def _protected(self) -> tuple[str, str, str]:
-        """Return who is protected, the change that is hidden, and who is protected less."""
+    @property
+    def _factor(self) -> str:
+        """How far probabilities may lie apart, rounded up, with the numbers that say so."""
+        cost = self.cost
+        if cost.epsilon is not None:
+            beside = f", plus {amount(cost.delta)}" if cost.delta else ""
+            return f"{factor_in_words(cost.epsilon)}{beside} ({cost.privacy} with {cost.paid})"
+        assert cost.rho is not None
+        epsilon = rounded(rho_to_epsilon(cost.rho, delta=_EXAMPLE_DELTA), digits=3)
+        return (
+            f"{factor_in_words(epsilon)}, plus one in a million ({cost.privacy} with {cost.paid}, "
+            f"which is at least as good as epsilon = {as_text(epsilon)} and delta = 1e-6)"
+        )
+
+    def _protected(self) -> tuple[str, str]:
+        """Return who is protected, and which people are protected less."""
         unit, counted, clamp = self.measure.unit, self.measure.count_column, self.measure.clamp
         table = ""
         if self.rows_are_units:
-            table = " of the owner's prepared table" + ", a query" * (self.query is not None)
+            table = (
+                " of the table that the owner's query makes"
+                if self.query
+                else " of the owner's prepared table"
+            )
         summed = printable(self.measure.sum_column or "")
-        values = f", its {summed} clamped to {clamp[0]}..{clamp[1]}" if clamp else ""
         if unit is not None:
-            rows = f"all rows{table} with one value of that column, {self._counted_of(unit)}"
-            if clamp:
-                rows += f", their {summed} clamped to {clamp[0]}..{clamp[1]}"
             named = printable(unit.column)
             # It may compute whose row it is; whether it does is not for a reader of the file to find out.
             computed = ", as the query computes it" * (self.query is not None)
-            return f"Each {named}{computed} ({rows})", f"all rows of one {named}", ""
+            rows = f"all rows{table} with that value; {self._counted_of(unit)}"
+            if clamp:
+                rows += f"; their {summed} is clamped to {clamp[0]}..{clamp[1]}"
+            return f"{named}{computed} ({rows})", ""
         if counted is not None:
-            return (
-                f"Each counted person (one unit of column {printable(counted)}{table})",
-                "one person",
-                "counted k times",
-            )
-        about = f"{table}{values}".removeprefix(" ").removeprefix(", ")
-        return f"Each row ({about})" if about else "Each row", "one row", "with k rows"
+            return f"person counted in column {printable(counted)}{table}", "counted k times"
+        values = f" (its {summed} clamped to {clamp[0]}..{clamp[1]})" if clamp else ""
+        return f"row{table}{values}", "with k rows"
 
     def _counted_of(self, unit: Unit) -> str:
-        """Return how much of a unit counts, as what follows a comma."""
+        """Return how much of a unit counts, as a clause about its rows."""
         if unit.max_rows is not None:
-            return f"of which at most {unit.max_rows} count"
+            return f"at most {unit.max_rows} of them {'counts' if unit.max_rows == 1 else 'count'}"
         summed = self.measure.clamp is not None
         return f"counted in {bounds_in_words(unit, rows=summed, cells_of=' of the finest table')}"
+
+
+def factor_in_words(epsilon: Fraction) -> str:
+    """Return e^epsilon, rounded up, as a number that people grasp.
+
+    >>> [factor_in_words(Fraction(text)) for text in ("0.001", "0.1", "0.5", "1", "3", "8", "100")]
+    ['1.0011', '1.11', '1.65', '2.72', '20.1', '2,990', 'e^100']
+    """
+    if epsilon > _LARGEST_POWER:
+        return f"e^{as_text(epsilon)}"
+    factor = exponential(epsilon)
+    nearest = min(rounded(factor, digits=3), 1 + rounded(factor - 1, digits=2))
+    return f"{int(nearest):,}" if nearest.denominator == 1 else as_text(nearest)
 
 
 def as_text(value: Fraction) -> str:

@@ -85,13 +85,16 @@ class Marginals(Structure):
     @property
     def advice(self) -> str:
         """How to read `count` and `weight`."""
-        said = "of a cell of its marginal. Every marginal counts everybody: add up `weight` within one"
-        return f"`count` is the noisy count {said}, or ask `hushtable query`."
+        said = (
+            "`count` is the noisy count of one cell. Every marginal counts everybody, so add up "
+            "`weight` within one"
+        )
+        return f"{said} marginal only, or use `hushtable query`."
 
     @property
     def weighing(self) -> str:  # type: ignore[override]
         """How counts are weighed where they do not share epsilon equally."""
-        return "" if self.weights is None else ", each times the share of its marginal"
+        return "" if self.weights is None else ", each multiplied by the share of its marginal"
 
     def over(self, domain: Domain, *, keys: Sequence[str] = ()) -> TableSpace:
         """Return the marginals over a domain."""

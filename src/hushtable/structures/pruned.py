@@ -60,7 +60,7 @@ class Tree(Structure):
 
     name: ClassVar[str] = "tree"
     prunes: ClassVar[bool] = True
-    weighing: ClassVar[str] = ", each times the share of its level"
+    weighing: ClassVar[str] = ", each multiplied by the share of its level"
 
     branching: int = 16
     order: Sequence[str] | str | None = None
@@ -170,7 +170,7 @@ class PrunedSpace(NodeSpace):
 
     @property
     def per_cell(self) -> int:
-        """The number of nodes that hold one cell, each times the share of its level."""
+        """The number of nodes that hold one cell, each multiplied by the share of its level."""
         return sum(self.tree.shares)
 
     @property

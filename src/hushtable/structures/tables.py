@@ -72,8 +72,11 @@ class Tables(Structure):
     @property
     def advice(self) -> str:
         """How to read `count` and `weight`."""
-        said = "of a cell of its table. Every table counts everybody: add up `weight` within one"
-        return f"`count` is the noisy count {said}, or ask `hushtable query`."
+        said = (
+            "`count` is the noisy count of one cell. Every table counts everybody, so add up "
+            "`weight` within one"
+        )
+        return f"{said} table only, or use `hushtable query`."
 
     @property
     def sliced(self) -> bool:
@@ -83,7 +86,7 @@ class Tables(Structure):
     @property
     def weighing(self) -> str:  # type: ignore[override]
         """How counts are weighed where they do not share epsilon equally."""
-        return "" if self.shares is None else ", each times the share of its table"
+        return "" if self.shares is None else ", each multiplied by the share of its table"
 
     def over(self, domain: Domain, *, keys: Sequence[str] = ()) -> TableSpace:
         """Return the tables over a domain."""

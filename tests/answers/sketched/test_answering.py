@@ -26,8 +26,8 @@ from tests.harness.statistics import replay, runs
 
 DOMAIN = domain_of(5, 4, 3)
 CELLS = (
-    "unbiased; buckets are shared with other cells; "
-    "the interval holds for the true answer of cells that are chosen without looking at the rows"
+    "The estimate is unbiased, from buckets that other cells share. "
+    "The interval covers the true answer for cells that were chosen without looking at the rows."
 )
 
 
@@ -109,7 +109,7 @@ def test_a_wide_sketch_without_noise_knows_every_cell() -> None:
     for a, b, c in all_codes(DOMAIN).tolist():
         found = answers.cell(selected(DOMAIN, {"a": a, "b": b, "c": c}), chance=0.05)
         assert found.answers.value[0] == counts[a, b, c]
-        assert found.note.startswith("the cell's buckets, which it shares with others; the interval holds")
+        assert found.note.startswith("The estimate comes from the cell's buckets, which other cells share. ")
 
 
 def test_nothing_is_asked_for() -> None:
@@ -131,7 +131,7 @@ def test_all_cells_are_the_noisy_total_where_there_is_one() -> None:
 
     assert found.answers.value[0] == 1234
     assert found.answers.high[0] - 1234 == 1234 - found.answers.low[0]
-    assert found.note == "the noisy total; the interval holds for the true answer"
+    assert found.note == "This is the noisy total. The interval covers the true answer."
     assert plain.answers.value[0] == pytest.approx(np.mean(slowly(release, all_codes(DOMAIN))))
     assert plain.note == CELLS
 
@@ -157,9 +157,9 @@ def test_notes_say_how_rows_are_put_together() -> None:
 
     assert answers.total(asked, chance=0.05, corrected=None).note == CELLS
     median = answers.combined("median").total(asked, chance=0.05, corrected=None)
-    assert median.note == CELLS.replace("other cells;", "other cells; the median of rows;")
+    assert median.note == CELLS.replace("share.", "share, by the median of the sketch's rows.")
     groups = answers.groups(Question(asked, [Item(1)], chance=0.05, together=True))
-    assert groups.note == f"{CELLS}; all 4 intervals hold together"
+    assert groups.note == f"{CELLS} All 4 intervals hold simultaneously."
 
 
 @pytest.mark.parametrize(

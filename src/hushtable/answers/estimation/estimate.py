@@ -22,10 +22,10 @@ class Estimate:
 
     >>> import hushtable as ht
     >>> answer = ht.Estimate(
-    ...     value=1234.5, standard_error=61.2, low=1114.6, high=1354.4, confidence=0.95, note="unbiased"
+    ...     value=1234.5, standard_error=61.2, low=1114.6, high=1354.4, confidence=0.95, note="No bias."
     ... )
     >>> print(answer)
-    1,234 (95 % interval 1,115 to 1,354; unbiased)
+    1,234 (95 % interval: 1,115 to 1,354). No bias.
     """
 
     value: float
@@ -43,13 +43,13 @@ class Estimate:
 
     def _repr_html_(self) -> str:
         value, low, high = (rounded(each, self.uncertain) for each in (self.value, self.low, self.high))
-        interval = f"{self.confidence * 100:.10g} % interval {low} to {high}"
+        interval = f"{self.confidence * 100:.10g} % interval: {low} to {high}"
         return f"<div><b>{escape(value)}</b> ({escape(interval)})<br><small>{escape(self.note)}</small></div>"
 
     def __str__(self) -> str:
         value, low, high = (rounded(each, self.uncertain) for each in (self.value, self.low, self.high))
         name = f"interval if {self.assumes}" if self.assumes else "interval"
-        return f"{value} ({self.confidence * 100:.10g} % {name} {low} to {high}; {self.note})"
+        return f"{value} ({self.confidence * 100:.10g} % {name}: {low} to {high}). {self.note}".rstrip()
 
 
 def column_names(assumes: Assumption | None) -> tuple[str, ...]:

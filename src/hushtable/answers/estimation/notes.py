@@ -12,9 +12,9 @@ from hushtable.answers.estimation.law import Kind, PublishedLaw
 from hushtable.answers.estimation.tails import noise
 from hushtable.answers.question import Question
 
-NOISY_TOTAL = "the noisy total; the interval holds for the true answer"
+NOISY_TOTAL = "This is the noisy total. The interval covers the true answer."
 _LARGE = Fraction(1, 10)  # a share of all cells that the noisy total tells much about
-_CLOSER = "; corrected=True would use the noisy total too, which is closer for so many cells"
+_CLOSER = " With corrected=True it would also use the noisy total, which is closer for so many cells."
 
 
 def note(law: PublishedLaw, kind: Kind, *, share: Fraction, standard_error: float) -> str:
@@ -32,44 +32,51 @@ def groups_note(promise: str, question: Question, *, groups: int) -> str:
     if groups == 1:
         return promise
     if question.together:
-        return f"{promise}; all {groups:,} intervals hold together"
+        return f"{promise} {together(groups)}"
     largest = question.top is not None and question.top < groups
     picked = (
-        "; of groups picked for being the largest they do so less often: ask for simultaneous ones" * largest
+        " Groups picked because they are the largest are covered less often: ask for simultaneous intervals."
     )
-    return f"{promise}; each interval holds by itself, not all together{picked}"
+    return f"{promise} Each interval is stated on its own, not for all groups at once.{picked * largest}"
+
+
+def together(groups: int) -> str:
+    """Return that the intervals of so many groups hold simultaneously."""
+    return f"All {groups:,} intervals hold simultaneously."
 
 
 def cell_note(law: PublishedLaw, *, published: bool) -> str:
     """Return what the interval of a single cell promises."""
-    promise = "the interval holds for the true count of a cell that is chosen without looking at the rows"
+    promise = "The interval covers the true count of a cell that was chosen without looking at the rows."
     if published:
-        return f"the cell's noisy count, as published; {promise}"
+        return f"This is the cell's noisy count, as published. {promise}"
     if law.threshold:
-        return f"the cell is not published: its noisy count was sampled away, or is 0; {promise}"
-    return f"the cell is not published: its noisy count {_short_of(law)}; {promise}"
+        return f"This cell is not in the file: its noisy count was not sampled, or is 0. {promise}"
+    return f"This cell is not in the file: its noisy count {_short_of(law)}. {promise}"
 
 
 def about(law: PublishedLaw, kind: Kind) -> str:
     """Return what is left out, and what the interval then holds."""
     if kind is Kind.UNBIASED:
-        return "unbiased; the interval holds for the true answer"
+        return "The estimate is unbiased, and the interval covers the true answer."
     if kind is Kind.CALIBRATED:
-        return "unbiased, and calibrated by the noisy total; the interval holds for the true answer"
-    hidden = "noisy counts below 0"
-    if law.cutoff is not None:
-        hidden = f"noisy counts below the cutoff of {law.cutoff:,.10g}"
-    evenly = "the estimate spreads what the rows miss of the noisy total evenly over the cells without a row"
+        return (
+            "The estimate is unbiased and calibrated by the noisy total, and the interval covers the "
+            "true answer."
+        )
+    below = 0.0 if law.cutoff is None else law.cutoff
+    hidden = f"Noisy counts below {below:,.10g} are not in this file."
+    evenly = (
+        "The estimate spreads what the published rows lack of the noisy total evenly over all "
+        "cells without a row."
+    )
     if kind is Kind.EVEN:
         return (
-            f"the interval assumes that {hidden}, which are not in this file, are spread evenly or differ "
-            f"between groups as published ones do, and the file cannot confirm it; {evenly}"
+            f"{hidden} The interval assumes that they are spread evenly, or vary between groups as the "
+            f"published counts do; the file cannot confirm it. {evenly}"
         )
-    estimate = evenly if kind is Kind.CORRECTED else "the estimate is the sum of the published weights"
-    return (
-        f"the interval holds for the true answer of any group, whatever it has in {hidden}, which are not in "
-        f"this file; {estimate}"
-    )
+    estimate = evenly if kind is Kind.CORRECTED else "The estimate is the sum of the published weights."
+    return f"{hidden} The interval covers the true answer of any group, whatever they hold. {estimate}"
 
 
 def _short_of(law: PublishedLaw) -> str:

@@ -85,8 +85,12 @@ class NodeAnswers(BoxAnswers):
         """Return what an interval promises."""
         if not self._law.biased:
             return about(self._law, Kind.UNBIASED)
-        what = "differences of halves" if self._differences else "ranges"
-        lost = "whose noisy count is not above 0"
+        what = "Differences of halves" if self._differences else "Ranges"
+        lost = "noisy counts of 0 or less"
         if self._law.cutoff is not None:
-            lost = f"below the cutoff of {self._law.cutoff:,.10g}"
-        return f"{what} {lost} are left out; the interval holds for the true answer, whatever they hold"
+            size = " in absolute value" * self._law.two_sided
+            lost = f"noisy counts below {self._law.cutoff:,.10g}{size}"
+        return (
+            f"{what} with {lost} are not in this file. The interval covers the true answer, whatever "
+            "they hold."
+        )

@@ -37,12 +37,13 @@ from hushtable.structures.lines import Line
 from hushtable.structures.pruned import PrunedSpace
 
 _PROMISE = (
-    "the interval holds for the true answer of any box, whatever it has in nodes below the cutoff of "
-    "{:,.10g}, which are not in this file; the estimate spreads what they hold evenly over their cells"
+    "Nodes with noisy counts below {:,.10g} are not in this file. The interval covers the true answer "
+    "of any box, whatever they hold. The estimate spreads what they hold evenly over their cells."
 )
 _IF_EVEN = (
-    "the interval assumes that what nodes below the cutoff of {:,.10g} hold, which are not in this file, is "
-    "spread evenly over their cells or varies as published counts do, and the file cannot confirm it"
+    "Nodes with noisy counts below {:,.10g} are not in this file. The interval assumes that what they "
+    "hold is spread evenly over their cells, or varies as the published counts do; the file cannot "
+    "confirm it."
 )
 _AT_ONCE = 1 << 12  # groups
 

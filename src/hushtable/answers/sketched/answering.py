@@ -41,12 +41,12 @@ from hushtable.structures.sketch import SketchSpace
 
 _FEWER_GROUPS = "Group by fewer attributes, or take fewer of their values with `where`."
 _CELLS = (
-    "unbiased; buckets are shared with other cells{}; "
-    "the interval holds for the true answer of cells that are chosen without looking at the rows"
+    "The estimate is unbiased, from buckets that other cells share{}. "
+    "The interval covers the true answer for cells that were chosen without looking at the rows."
 )
 _CELL = (
-    "the cell's buckets, which it shares with others{}; "
-    "the interval holds for the true count of a cell that is chosen without looking at the rows"
+    "The estimate comes from the cell's buckets, which other cells share{}. "
+    "The interval covers the true count of a cell that was chosen without looking at the rows."
 )
 
 
@@ -150,7 +150,7 @@ class SketchAnswers(Answerer):
             raise BadQuery(fact, "Leave `corrected` out, or give corrected=False.")
 
     def _promise(self, words: str) -> str:
-        return words.format("; the median of rows" * (self._combine == "median"))
+        return words.format(", by the median of the sketch's rows" * (self._combine == "median"))
 
 
 def row_variance(cells: Array, square: Array, mean_square: float, least: float) -> Array:

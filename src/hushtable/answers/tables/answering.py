@@ -45,16 +45,16 @@ from hushtable.structures.table_space import Marginal, TableSpace
 
 _SHOWN_TABLES = 12
 WHOLE = "whole tables"  # where numbers come from, if these know them
-_FITTED = "from all whole tables, fitted together"
+_FITTED = "The estimate combines all tables that are published whole"
 _CUT = (
-    "the condition cuts through values that they do not tell apart; the interval holds whatever lies on "
-    "either side, and the estimate spreads these evenly"
+    "The condition cuts through values that they do not tell apart. The interval covers the true answer, "
+    "whatever lies on either side; the estimate spreads the counts evenly."
 )
 _BY_MODEL = "model"  # where numbers come from, if no table has what is asked for
-_UNMEASURED = "no table has what is asked for, so there is no estimate and no interval"
+_UNMEASURED = "No table has what is asked for, so there is no estimate and no interval."
 _MODEL = (
-    "the column `model` has the most even numbers that agree with the whole tables; nothing says how close "
-    "they are"
+    "The column `model` holds the most even numbers that agree with the whole tables; nothing says how close "
+    "they are to the truth."
 )
 
 
@@ -88,8 +88,8 @@ class _Part:
     def hides(self) -> str:
         """What does not show, in words."""
         if self.law.cutoff is None:
-            return "counts below 0 are left out"
-        return f"counts below its cutoff of {self.law.cutoff:,.10g} are hidden"
+            return "leaves out noisy counts below 0"
+        return f"leaves out noisy counts below {self.law.cutoff:,.10g}"
 
     @cached_property
     def weights(self) -> NDArray[np.float64]:
@@ -158,7 +158,7 @@ class TableAnswers(Answerer):
         """Estimate the only cell of a selection: by the whole tables, or by its own published count."""
         whole = self._answered(Question(selection, (), chance=chance))
         if whole is not None:
-            return Answered(whole, f"{_FITTED}; unbiased; the interval holds for the true count")
+            return Answered(whole, f"{_FITTED}. It is unbiased, and the interval covers the true count.")
         finest = [Item(place) for place in range(len(self._domain.names))]
         for part in self._sparse(finest):
             within = selection.within(part.domain, range(len(finest)))
@@ -170,7 +170,7 @@ class TableAnswers(Answerer):
         if not question.selection.cells:
             nothing = np.zeros(1 if not question.items else 0)
             none = np.zeros((len(nothing), len(question.items)), dtype=np.int64)
-            return GroupsAnswered(none, Answers(*[nothing] * 4), "no cell meets the condition", len(nothing))
+            return GroupsAnswered(none, Answers(*[nothing] * 4), "No cell meets the condition.", len(nothing))
         if self._groups_at_most(question) > MOST_GROUPS:
             return self._many(question)
         codes = self._codes(question)
@@ -179,7 +179,7 @@ class TableAnswers(Answerer):
         made = self._measured(question, codes, modelled is not None)
         if modelled is None:
             return made
-        return replace(made, beside={**made.beside, "model": modelled}, note=f"{made.note}; {_MODEL}")
+        return replace(made, beside={**made.beside, "model": modelled}, note=f"{made.note} {_MODEL}")
 
     def _measured(
         self, question: Question, codes: Sequence[NDArray[np.int64]], modelled: bool
@@ -189,11 +189,11 @@ class TableAnswers(Answerer):
         chance = question.chance_of_one(number)
         answers = self._answered(question, codes, chance)
         if answers is not None:
-            about, source = f"{_FITTED}: unbiased; the interval holds for the true answer", WHOLE
+            about, source = f"{_FITTED}. It is unbiased, and the interval covers the true answer.", WHOLE
         elif next(self._sparse(_axes(question)), None) is None and (
             (bounded := self._bounded(question, codes, chance)) is not None
         ):
-            answers, about, source = bounded, f"{_FITTED}: {_CUT}", WHOLE
+            answers, about, source = bounded, f"{_FITTED}. {_CUT}", WHOLE
         elif modelled and next(self._sparse(_axes(question)), None) is None:
             answers, about, source = Answers(*[np.full(number, np.nan)] * 4), _UNMEASURED, _BY_MODEL
         else:
@@ -377,8 +377,9 @@ class TableAnswers(Answerer):
         value = _moved(question, codes, (grid + hidden).ravel())
         found = part.answering.bounds.answers(value, sums, cells, around=around, chance=chance)
         about = (
-            "the interval holds for the true answer of any group, whatever is hidden: from the table of "
-            f"{part.marginal.label}, in which {part.hides}; what is hidden is estimated from the whole tables"
+            f"The estimate comes from the table of {part.marginal.label}, which {part.hides}; what is "
+            "left out is estimated from the whole tables. The interval covers the true answer of any "
+            "group, whatever is left out."
         )
         return found, about, part.marginal.label
 
@@ -481,7 +482,7 @@ class TableAnswers(Answerer):
             nothing = np.zeros((1, 0), dtype=np.int64)
             found = GroupsAnswered(nothing, alone.answers, alone.note, 1, alone.assumes)
         beside = {"nonnegative": np.maximum(found.answers.value, 0.0)} if question.nonnegative else {}
-        note = f"from the table of {label}: {found.note}"
+        note = f"The estimate comes from the table of {label}. {found.note}"
         return replace(found, note=note, source=label, beside=beside)
 
     def _many(self, question: Question) -> GroupsAnswered:
