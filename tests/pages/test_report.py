@@ -90,11 +90,26 @@ def test_a_report_says_what_the_release_says(release: ht.Release, tmp_path: Path
         label = marginal.label.replace("month(day)", "day (month)").replace("20(age)", "age (steps of 20)")
         assert label in parsed.words
     assert release.noise.warnings[0] in words
+    assert f"3 in each of the {len(release.terms.parts)} tables" in words  # rows that count of a person
     assert "Public version" in words
     assert "ledger was charged" in words
     assert [tag for tag, _ in parsed.elements].count("svg") == 3
     for name in ("Data owner", "Data protection", "Statistics", "Released by"):
         assert name in parsed.words
+
+
+def test_nothing_counts_values_that_nobody_lists(tmp_path: Path) -> None:
+    made = ht.publish(
+        pa.table({"word": ["news"] * 300 + ["maps"] * 200}),
+        domain=ht.Domain(word=ht.any_text(longest=9)),
+        epsilon=1, delta="1e-6", size=9, ledger=False, output=tmp_path / "words.parquet",
+    )  # fmt: skip
+    text = written(made, tmp_path / "a.md")
+
+    assert "How many combinations there may be is not limited." in text
+    assert "combinations in all" not in text
+    assert "What epsilon = 1 and delta = 1e-6 means: suppose" in text
+    assert "in occupied cells alone, in each" not in text
 
 
 def test_margins_are_those_of_by_and_noise_is_that_of_the_terms(release: ht.Release, tmp_path: Path) -> None:

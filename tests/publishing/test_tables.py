@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import hushtable as ht
+from hushtable.answers.noise_share import NoiseShare, TableNoise
 from hushtable.domain.items import Item
 from hushtable.structures.table_space import TableSpace
 from tests.table.several import added
@@ -192,6 +193,20 @@ def test_a_table_that_is_noise_is_called_so(tmp_path: Path) -> None:
     many = publish(tmp_path)
     assert not many.noise.is_noise
     assert not any(each.is_noise for each in many.noise.tables if each.whole)
+
+
+@pytest.mark.parametrize(
+    ("many", "more"), [(1, " rows. C"), (2, ", and so is 1 other."), (3, ", and so are 2 others.")]
+)
+def test_tables_that_are_noise_are_counted(many: int, more: str) -> None:
+    noise = TableNoise("town", rows=20, expected=19.0, is_noise=True, whole=False)
+    good = TableNoise("job", rows=20, expected=1.0, is_noise=False, whole=False)
+    (said,) = NoiseShare((good, *[noise] * many)).warnings
+
+    assert said.startswith(
+        "The table of town is mostly noise: noise alone would give about 19 of its 20 rows"
+    )
+    assert more in said
 
 
 def test_sql_adds_up_one_table(tmp_path: Path) -> None:

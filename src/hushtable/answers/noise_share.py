@@ -77,7 +77,7 @@ class NoiseShare:
             said = noise[0].sentence
             return [f"This release is noise: {said}. {help_}"]
         first = noise[0].sentence
-        more = f", and so are {len(noise) - 1} others" if len(noise) > 1 else ""
+        more = {1: "", 2: ", and so is 1 other"}.get(len(noise), f", and so are {len(noise) - 1} others")
         return [f"{first[0].upper()}{first[1:]}{more}. {help_}"]
 
     def about(self, source: str) -> list[str]:

@@ -175,8 +175,9 @@ class DrawnGroups:
     def to_html(self) -> Iterator[str]:
         """Yield it as HTML."""
         yield f"<figure><h3>{_html(self.title)}</h3>"
+        yield '<div class="scrolled">'
         yield from self.drawn.to_svg(self.title, _html)
-        yield f"<figcaption>{_html(self.caption)}</figcaption></figure>"
+        yield f"</div><figcaption>{_html(self.caption)}</figcaption></figure>"
 
     def to_markdown(self) -> Iterator[str]:
         """Yield it as lines of Markdown."""

@@ -1,19 +1,18 @@
 """What a page says in words: what was counted, who is protected, how sure numbers are, what not to conclude.
 
 Promise: the guarantee is the release's own sentence, and every number beside it follows from the terms, never
-from a text of the release. What is said of epsilon is a bound that holds for pure differential privacy; for
-other kinds the sentence stands alone.
+from a text of the release. What is said of guesses is a bound that holds for the stated kind of privacy.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from fractions import Fraction
-from math import exp
+from math import exp, expm1, sqrt
 from typing import Any
 
 from hushtable.domain.attributes import Attribute, Categories
 from hushtable.domain.wording import cells_in_words, kind_in_words, many, rule_in_words
+from hushtable.laws.costs import amount
 from hushtable.pages.asked import Estimated
 from hushtable.pages.encoding import decimals_of, usual_margin
 from hushtable.pages.views import LeftOut, View
@@ -24,7 +23,8 @@ from hushtable.release.terms import Terms
 _LISTED = 400  # attributes of the dictionary, and values of one of them
 _LONGEST = 2_000  # characters of a filter or a query
 _LARGE = 30.0  # an epsilon beyond which the odds are certain
-_WEAK, _STRONG = Fraction(3), Fraction(1, 2)
+_WEAK, _STRONG = 3.0, 0.5  # epsilons; what a usual delta adds to them is no matter
+_SLACK = 1e-4
 
 
 def counted(terms: Terms) -> list[str]:
@@ -70,18 +70,36 @@ def nothing_in(rows: int) -> list[str]:
     return ["This file has no rows: every noisy count was below the cutoff. It tells you next to nothing."]
 
 
-def odds(terms: Terms) -> dict[str, str | int] | None:
-    """Return what epsilon bounds, one person out and one in; None where it is not pure.
+def odds(terms: Terms) -> dict[str, str | int]:
+    """Return what the cost bounds, one person out and one in.
 
-    Somebody guesses from a release whether a person is in it. If k of 100 possible releases mislead them when
-    the person is out, at most e^epsilon times as many let them say so when the person is in, and the same
-    holds for saying the opposite. So at worst k = 100 / (1 + e^epsilon), and 100 - k.
+    Somebody guesses from a release whether a person is in it. If a share k of releases mislead them when the
+    person is out, at most e^epsilon k + delta let them say so when the person is in, and the same holds for
+    saying the opposite. So at worst k = (1 - delta) / (1 + e^epsilon), and 1 - k. Under rho-zCDP the two laws
+    have a divergence of Kullback and Leibler of at most rho, and so a total variation distance of at most
+    sqrt(rho / 2) (Pinsker) and sqrt(1 - e^-rho) (Bretagnolle and Huber); at worst k is half of what that
+    leaves of 1.
     """
-    if terms.cost.currency != "pure" or terms.epsilon is None:
-        return None
-    epsilon = min(float(terms.epsilon), _LARGE)
-    out = round(100 / (1 + exp(epsilon)))
-    return {"out": out, "in": 100 - out, "factor": _factor(epsilon), "verdict": _verdict(terms.epsilon)}
+    cost = terms.cost
+    if cost.epsilon is None:
+        rho = float(cost.rho or 0)
+        wrong = max(1 - sqrt(rho / 2), 1 - sqrt(-expm1(-rho))) / 2
+        also = "Some results tell more than others; those that tell much are very rare."
+    else:
+        epsilon = min(float(cost.epsilon), _LARGE)
+        wrong = _wrong(epsilon) * (1 - float(cost.delta))
+        changes = "one more or one less in the data changes the chance of any result by at most a factor of "
+        changes += _factor(epsilon)
+        also = f"In other words: {changes}."
+        if cost.delta:
+            also = f"In other words: {changes}, apart from a chance of at most delta = {amount(cost.delta)} "
+            also += "that the result tells more."
+    out = round(100 * wrong)
+    return {"out": out, "in": 100 - out, "also": also, "verdict": _verdict(wrong)}
+
+
+def _wrong(epsilon: float) -> float:
+    return 1 / (1 + exp(epsilon))
 
 
 def _factor(epsilon: float) -> str:
@@ -89,11 +107,11 @@ def _factor(epsilon: float) -> str:
     return f"{factor:.3g}" if factor < 1000 else f"{float(f'{factor:.2g}'):,.0f}"
 
 
-def _verdict(epsilon: Fraction) -> str:
-    """Return what such an epsilon is commonly held to be."""
-    if epsilon <= _STRONG:
+def _verdict(wrong: float) -> str:
+    """Return what a cost that misleads guesses so often is commonly held to be."""
+    if wrong >= _wrong(_STRONG) * (1 - _SLACK):
         return "That is strong protection: almost a coin toss."
-    if epsilon <= _WEAK:
+    if wrong >= _wrong(_WEAK) * (1 - _SLACK):
         return "That is in the range that statistical offices and companies commonly use."
     return "That is little protection in the worst case: somebody who knows much could become nearly certain."
 

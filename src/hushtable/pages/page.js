@@ -741,18 +741,15 @@
     byId("guarantee").textContent = facts.guarantee;
     byId("warnings").append(...facts.warnings.map((text) => make("p", { text })));
     byId("warnings").hidden = !facts.warnings.length;
-    if (facts.odds !== null) {
-      byId("odds-epsilon").textContent = facts.paid.replace("epsilon = ", "");
-      for (const side of ["out", "in"]) {
-        const count = facts.odds[side], dots = byId("dots-" + side);
-        byId("odds-" + side).textContent = count;
-        dots.append(...Array.from({ length: 100 }, (_, place) => make("i", { class: place < count ? "on" : "" })));
-        dots.setAttribute("aria-label", `${count} of 100 dots are filled`);
-      }
-      byId("odds-factor").textContent = facts.odds.factor;
-      byId("odds-verdict").textContent = facts.odds.verdict;
-      byId("odds").hidden = false;
+    byId("odds-cost").textContent = facts.paid;
+    for (const side of ["out", "in"]) {
+      const count = facts.odds[side], dots = byId("dots-" + side);
+      byId("odds-" + side).textContent = count;
+      dots.append(...Array.from({ length: 100 }, (_, place) => make("i", { class: place < count ? "on" : "" })));
+      dots.setAttribute("aria-label", `${count} of 100 dots are filled`);
     }
+    byId("odds-also").textContent = facts.odds.also;
+    byId("odds-verdict").textContent = facts.odds.verdict;
     byId("confidence").textContent = facts.confidence;
     byId("accuracy").tBodies[0].append(...facts.accuracy.map((row) => make("tr", {},
       make("th", { scope: "row", text: row.table }), make("td", { class: "number", text: row.groups }),

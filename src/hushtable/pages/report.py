@@ -161,9 +161,8 @@ def _in_short(release: AskedRelease, *, name: str, file: Path, confidence: float
 def _protection(terms: Terms) -> Section:
     said = [Text(terms.guarantee)]
     odds = facts.odds(terms)
-    if odds is not None:
-        words = _MEANS if odds["out"] else _MEANS_LITTLE
-        said.append(Text(words.format(paid=terms.cost.paid, unit=facts.protected(terms), **odds)))
+    words = _MEANS if odds["out"] else _MEANS_LITTLE
+    said.append(Text(words.format(paid=terms.cost.paid, unit=facts.protected(terms), **odds)))
     said += [Text(each) for each in facts.counted(terms)[1:]]
     said.append(Text(_ADDS_UP))
     return Section("Who is protected, and how", said)
@@ -176,12 +175,7 @@ def _cost(terms: Terms, booked: Booked | None) -> Section:
         said.append(("For the noisy total", f"{word} = {as_text(terms.total_budget)}"))
     if terms.left_out_budget:
         said.append(("For who is left out", f"{word} = {as_text(terms.left_out_budget)}"))
-    said.append(
-        (
-            "The most that one unit can change",
-            f"{terms.sensitivity:,}, over all counts, added up{terms.structure.weighing}",
-        )
-    )
+    said.append(("The most that one unit can change", _change(terms)))
     blocks: list[DocumentBlock] = [Facts(said)]
     if booked is None:
         blocks.append(Text("The file does not say whether a ledger was charged for it."))
@@ -204,6 +198,14 @@ def _cost(terms: Terms, booked: Booked | None) -> Section:
     return Section("What it cost", blocks)
 
 
+def _change(terms: Terms) -> str:
+    """Return by how much one unit changes the counts."""
+    if terms.parts:
+        parts = many(len(terms.parts), terms.structure.part, terms.structure.part + "s")
+        return f"{terms.measure.sensitivity:,} in {'each of ' * (len(terms.parts) > 1)}the {parts}"
+    return f"{terms.sensitivity:,}, over all counts, added up{terms.structure.weighing}"
+
+
 def _published(release: AskedRelease, rows_real: float | None, foreseen: Foreseen | None) -> Section:
     terms = release.terms
     said: list[tuple[str, str]] = []
@@ -212,7 +214,8 @@ def _published(release: AskedRelease, rows_real: float | None, foreseen: Foresee
         said.append(("Tables", f"{many(len(terms.parts), terms.structure.part, terms.structure.part + 's')}"))
     elif structure is not None:
         said.append(("Structure", structure))
-    said.append(("Noise", f"{terms.law.sentence}, in each {terms.structure.row}"))
+    where = f", in each {terms.structure.row}" if terms.law.noises_empty else ""
+    said.append(("Noise", terms.law.sentence + where))
     if not terms.parts:
         said.append(("Summary", _method(terms)))
     if terms.plan is not None:
@@ -221,7 +224,7 @@ def _published(release: AskedRelease, rows_real: float | None, foreseen: Foresee
     else:
         rules = sorted({part.rule for part in terms.parts or (terms,) if part.rule is not None})
         chosen = (
-            f"chosen from public numbers by the rules {_listed(rules)}"
+            f"chosen from public numbers by the rule{'s' * (len(rules) > 1)} {_listed(rules)}"
             if rules
             else "stated by the publisher"
         )
@@ -288,7 +291,7 @@ def _accuracy(views: Sequence[View], unasked: Sequence[Unasked], terms: Terms, c
     for items, number, why in unasked:
         own = terms if number is None else terms.part(number)
         noise = f"± {own.law.floats.quantile(_MISSED / 2):,.0f}"
-        groups = cells_in_words(own.domain.cells_total)
+        groups = cells_in_words(None if own.domain.unlisted else own.domain.cells_total)
         rows.append((_labels(items), groups, _method(own), noise, "", "", why))
     return Section(
         "How accurate each table is",
@@ -394,7 +397,10 @@ def _declared(terms: Terms) -> Section:
     blocks: list[DocumentBlock] = [Table("Attributes, declared by the publisher", head, rows)]
     if more:
         blocks.append(Text(f"{more:,} more attributes are in the file."))
-    blocks.append(Text(f"{cells_in_words(terms.domain.cells_total)} combinations in all."))
+    combined = "How many combinations there may be is not limited."
+    if not terms.domain.unlisted:
+        combined = f"{cells_in_words(terms.domain.cells_total)} combinations in all."
+    blocks.append(Text(combined))
     return Section("What was declared", blocks)
 
 
