@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks import hopeless, sets, shares
+from benchmarks import hopeless, sets, shares, threes
 from benchmarks.grouped import MANY_GROUPS, SIZE, Measured, measured, published
 from benchmarks.real import MISSING, NAMES, AskedTable, Item, Question, real_table
 from benchmarks.report import Bar, Figure, Say, Sheet
@@ -301,4 +301,14 @@ def _without_data(sheet: Sheet) -> Sheet:
     return sheet
 
 
-SHEETS = (errors, intervals, widths, predictions, shares.best, adult, sets.losses, hopeless.calls)
+SHEETS = (
+    errors,
+    intervals,
+    widths,
+    predictions,
+    threes.threes,
+    shares.best,
+    adult,
+    sets.losses,
+    hopeless.calls,
+)

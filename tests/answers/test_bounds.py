@@ -240,3 +240,16 @@ def test_what_is_hidden_elsewhere_takes_no_room_here() -> None:
     assert np.all(np.abs(by_town.high - np.maximum(towns.total, by_town.value) - reach) <= reach)
     assert np.all(by_town.low <= counts.sum(axis=1))
     assert np.all(by_town.high >= counts.sum(axis=1))
+
+
+def test_rows_of_noise_elsewhere_take_no_room_here() -> None:
+    """Around a group is a set whose sum is known, and all of its rows are noise."""
+    made = draw(DOMAIN, empty(8), ht.Filter(cutoff=8), entropy=replay(665), epsilon=Fraction(1, 5))
+    law = PublishedLaw(made.terms)
+    rest = Answering(made).published.sums(slice(None), made.codes[:, 0].astype(np.intp), number=TOWNS)
+    sizes, ones = np.full(TOWNS, float(JOBS)), np.ones(TOWNS)
+    around = Around(total=40 * ones, noise=law.noise, draws=ones, rest=rest, rest_cells=sizes)
+    found = GroupBounds(law).answers(0 * ones, rest.without(rest), ones, around=[around], chance=0.05)
+
+    assert rest.rows.min() >= 3
+    assert np.all(found.high <= 40 + law.noise.reach(ones, 0.005)[0])

@@ -185,6 +185,28 @@ def test_estimates_are_right_on_average(tmp_path: Path) -> None:
     assert abs(errors.mean()) < 5 * deviation / np.sqrt(10)
 
 
+def test_groups_that_only_cells_have_are_closer_than_noise_on_every_cell(tmp_path: Path) -> None:
+    """Most rows of such a table are noise: to add them up gives twice the error of noise on every cell."""
+    data, names = rows(), ["town", "month(day)", "job"]
+    known = truth(data, names, None)
+    release = publish(tmp_path, data, epsilon="0.3")
+    found = release.by(names).to_pylist()
+    true = np.array([known.get(tuple(row[name] for name in names), 0) for row in found])
+    error = np.sqrt(np.mean((np.array([row["estimate"] for row in found]) - true) ** 2))
+    assert release.by(names).schema.metadata[b"source"] == b"town, day, job"
+    cells = DOMAIN.cells_total / len(found)
+    assert error < 0.7 * np.sqrt(2 * cells) / 0.3  # 0.37 to 0.47 in releases that were tried
+
+
+def test_no_group_is_larger_than_what_it_is_part_of(tmp_path: Path) -> None:
+    release = publish(tmp_path, epsilon="0.3")
+    pairs = {(row["town"], row["job"]): row for row in release.by(["town", "job"]).to_pylist()}
+    for row in release.by(["town", "month(day)", "job"]).to_pylist():
+        pair = pairs[row["town"], row["job"]]
+        error = pair["standard_error"]
+        assert row["high"] <= max(pair["estimate"] + 6 * error, row["estimate"], 0)
+
+
 def test_a_table_that_is_noise_is_called_so(tmp_path: Path) -> None:
     # Of some 300 rows, all but a few are noise.
     few = publish(tmp_path, rows(20), epsilon="1/100", structure="cells", size=3000)

@@ -25,6 +25,7 @@ _NOISE = 0.5  # below this share of real rows, a table is called noise
 _FEW_ROWS = 20
 _LARGEST = 10**300  # cells, as a float counts them
 _SURE = 4.0  # standard deviations by which a whole table must exceed its noise
+_NOISY_AT_MOST = 0.05  # which share of the rows that are sure to be occupied may be noise, about
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,22 +131,35 @@ def _sparse(terms: Terms, rows: int, label: str) -> TableNoise:
     """Return how many of so many rows noise alone would give; they need not be read for it."""
     if not terms.law.noises_empty:
         return TableNoise(label, rows, 0.0, False, False)
-    cells = terms.domain.cells_total
-    cutoff, threshold = max(terms.cutoff or 1.0, 1.0), terms.threshold or 0.0
-    expected = float(min(cells, _LARGEST)) * _chance(terms, cutoff, threshold)
+    sides = 2 if terms.method.two_sided else 1
+    expected = sides * float(_noise_rows(terms, np.array([max(terms.cutoff or 1.0, 1.0)]))[0])
     found = TableNoise(label, rows, expected, False, False)
     # Of few rows nothing is said; nor where there are far fewer than noise alone gives, as none was drawn so.
     enough = rows >= max(_FEW_ROWS, expected - 6 * sqrt(expected))
     return TableNoise(label, rows, expected, enough and found.real_share < _NOISE, False)
 
 
-def _chance(terms: Terms, cutoff: float, threshold: float) -> float:
-    """Return the chance that an empty cell is published by the rule that the rows met."""
-    floats, sides = terms.law.floats, 2 if terms.method.two_sided else 1
-    start = float(np.ceil(cutoff))
-    if threshold <= start:
-        return sides * float(floats.tail(np.array([start]))[0])
-    sure = float(np.ceil(threshold))
-    certain = float(floats.tail(np.array([sure]))[0])
-    sampled = floats.tail(np.array([start, sure]), 1)
-    return sides * (certain + float(sampled[0] - sampled[1]) / threshold)
+def _noise_rows(terms: Terms, sizes: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return how many empty cells are published with these counts or larger ones, on average."""
+    floats, cells = terms.law.floats, float(min(terms.domain.cells_total, _LARGEST))
+    starts, threshold = np.ceil(sizes), terms.threshold or 0.0
+    if threshold <= starts.min(initial=np.inf):
+        return cells * floats.tail(starts)
+    sure = np.maximum(starts, np.ceil(threshold))
+    sampled = floats.tail(starts, 1) - floats.tail(sure, 1)
+    return cells * (floats.tail(sure) + sampled / threshold)
+
+
+def sure_from(terms: Terms, counts: NDArray[np.int64]) -> float:
+    """Return the count from which on hardly a row is noise: noise alone would give a twentieth of such rows.
+
+    It is infinite where no rows stand out from noise.
+    """
+    if not terms.law.noises_empty:
+        return 0.0
+    sizes, rows = np.unique(counts[counts > 0], return_counts=True)
+    as_large = np.cumsum(rows[::-1])[::-1]
+    doubtful = np.flatnonzero(_noise_rows(terms, sizes.astype(np.float64)) > _NOISY_AT_MOST * as_large)
+    if doubtful.size == 0:
+        return 0.0
+    return float(sizes[doubtful[-1] + 1]) if doubtful[-1] + 1 < sizes.size else np.inf

@@ -20,7 +20,8 @@ the sum of V less the noise of all k cells. Where counts may be negative, this i
 
 *From around* (`Around`). The sum over a larger set may be known: over all cells, by the noisy total, or by a
 table that is published whole. The truth is that sum less the rest. So it is at most the upper limit of the
-sum less `_least` of the rest, and at least its lower limit less `_most` of the rest.
+sum less `_least` of the rest, and at least its lower limit less `_most` of the rest. Where no count is
+negative, it is at most the upper limit of the sum itself: the nearer one where the rest's rows are noise.
 
 The nearest limit is taken. Each may fail, so they share the chance. Most of it goes to the limit that is the
 nearest as a rule: below, that of the rows themselves; above, that from around. A set without a rest is its
@@ -34,9 +35,9 @@ Cost: some operations on arrays with one entry a group.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,8 +48,10 @@ from hushtable.answers.estimation.sums import Sums
 from hushtable.domain.texts import MOST_TEXTS
 
 Places = NDArray[np.intp]
+RowsLimit: TypeAlias = "Callable[[Sums, Array, float], list[_SumLimit]]"
 
 _LIKELY = 7 / 8  # of the chance to fail, for the limit that is near as a rule
+_WITHOUT_REST = 1 / 8  # of the chance of a larger set, for its own upper limit
 _ENDLESS = MOST_TEXTS / 2  # of cells; a question that names its values has fewer
 _DEVIATIONS = 2.0  # by which limits are compared where the confidence must not matter
 
@@ -139,21 +142,27 @@ class GroupBounds:
             if own:
                 limits.extend(limit(sums, cells, chance * own))
         for each in around:
-            for own, limits, limit, side in (
-                (shares[0], lows, self._most, 1),
-                (shares[1], highs, self._least, 0),
-            ):
-                if own < 1:
-                    part = chance * (1 - own) / len(around)
-                    reach = each.noise.reach(each.draws, part)[side]
-                    for rest in limit(each.rest, each.rest_cells, part):
-                        variance = rest.variance + each.draws * each.noise.variance
-                        centre = each.total - rest.centre
-                        limits.append(_SumLimit(centre, variance, np.hypot(reach, rest.reach)))
+            part = chance / len(around)
+            lows.extend(self._less_rest(each, self._most, 1, part * (1 - shares[0])))
+            above = part * (1 - shares[1])
+            if 0 < shares[1] < 1 and not self._law.negative:  # else there is no rest, or it may be below 0
+                reach = each.noise.reach(each.draws, above * _WITHOUT_REST)[0]
+                highs.append(_SumLimit(each.total, each.draws * each.noise.variance, reach))
+                above *= 1 - _WITHOUT_REST
+            highs.extend(self._less_rest(each, self._least, 0, above))
         low = np.max([each.centre - each.reach for each in lows], axis=0)
         high = np.min([each.centre + each.reach for each in highs], axis=0)
         squares = np.maximum(_worst(value, lows, -1), _worst(value, highs, 1))
         return np.sqrt(squares), low, high
+
+    def _less_rest(self, around: Around, limit: RowsLimit, side: int, chance: float) -> Iterator[_SumLimit]:
+        """Yield limits of groups by what is around them, less a limit of the rest; none without a chance."""
+        if not chance:
+            return
+        reach = around.noise.reach(around.draws, chance)[side]
+        for rest in limit(around.rest, around.rest_cells, chance):
+            variance = rest.variance + around.draws * around.noise.variance
+            yield _SumLimit(around.total - rest.centre, variance, np.hypot(reach, rest.reach))
 
     def _least(self, sums: Sums, cells: Array, chance: float) -> list[_SumLimit]:
         """Return the limits from below that the rows of these cells give; the nearest is taken."""

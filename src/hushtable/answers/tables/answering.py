@@ -28,6 +28,7 @@ from hushtable.answers.estimation.notes import groups_note
 from hushtable.answers.estimation.parts import Answers
 from hushtable.answers.estimation.sums import Opened
 from hushtable.answers.estimation.tails import noise
+from hushtable.answers.noise_share import sure_from
 from hushtable.answers.question import Question
 from hushtable.answers.tables.grouping import PartGroups
 from hushtable.answers.tables.raked import MOST_COMBINATIONS, Margin, on_grid, raked, sets_of_axes
@@ -94,6 +95,13 @@ class _Part:
     @cached_property
     def weights(self) -> NDArray[np.float64]:
         return weights_of(self.counts, self.terms.threshold)
+
+    @cached_property
+    def sure_weights(self) -> NDArray[np.float64]:
+        """The weights of rows that are no noise, 0 for all others: with many rows of noise a sum is worse."""
+        if self.law.negative:
+            return self.weights
+        return np.where(self.counts >= sure_from(self.terms, self.counts), self.weights, 0.0)
 
     @property
     def noise(self) -> float:
@@ -365,7 +373,7 @@ class TableAnswers(Answerer):
         if hopeless or not part.law.biased or not self._whole.lattice.tables or question.assume is not None:
             return self._alone(part, question)
         columns = [part.column(self._domain, item) for item in axes]
-        grid = on_grid([each for each in columns if each is not None], part.weights, shape)
+        grid = on_grid([each for each in columns if each is not None], part.sure_weights, shape)
         margins = list(self._margins(axes))
         hidden = raked(grid, margins)
         for axis, each in enumerate(self._asked(item, question, codes) for item in axes):
