@@ -31,6 +31,29 @@ def test_the_command_prints_the_plan() -> None:
     assert (done.exit_code, done.stderr) == (0, "")
     found = ht.plan("homes.toml", epsilon="0.5", size=500, expect_cells=1000, expect_mean=80, expect_sd=20)
     assert done.stdout == f"{found}\n"
+    assert run(*BASE, *EXPECTED, "--details").stdout == f"{found.details}\n"
+
+
+def test_without_an_assumption_the_answer_comes_first_and_details_are_asked_for(folder: Path) -> None:
+    (folder / "homes.toml").write_text(DOMAIN + '[[attribute]]\nname = "sex"\ncategories = ["a", "b"]\n')
+    asked = (*BASE[:3], "--epsilon", "1", "--size", "50", "--ask", "sex", "--ask", "home,sex")
+    short, whole = run(*asked), run(*asked, "--details")
+    found = ht.plan("homes.toml", epsilon=1, size=50, ask=["sex", "home,sex"])
+    error = found.error("sex")
+
+    assert error is not None
+    lead = (
+        f"With epsilon = 1, the count of a group will typically be off by {error:.3g} (one standard "
+        "deviation). That"
+    )
+    assert " ".join(short.stdout.split()).startswith(lead)
+    assert "holds for 1 of 2 questions; the others need a table that leaves small counts out" in " ".join(
+        short.stdout.split()
+    )
+    assert (f"For counts of {10 * error:.3g} or more, the error is below 10 %.") in " ".join(
+        short.stdout.split()
+    )
+    assert ("share of epsilon" in short.stdout, "share of epsilon" in whole.stdout) == (False, True)
 
 
 def test_options_reach_the_plan(folder: Path) -> None:

@@ -201,10 +201,14 @@ def test_tiny_domains_have_a_plan(size: int) -> None:
 
 def test_a_plan_prints_as_a_page_and_as_json() -> None:
     found = paper()
-    text = str(found)
+    text = found.details
     document = json.loads(json.dumps(found.to_dict(), allow_nan=False))
 
-    assert repr(found) == text
+    assert repr(found) == str(found) != text
+    assert str(found).startswith(
+        "Worth publishing, by filter from 56: about 100,000 rows, 96 % of them real."
+    )
+    assert text.startswith(str(found).partition("\n\n")[0])
     assert max(map(len, text.splitlines())) <= 110
     for words in (
         "Plan for 'Commuters': 1,000,000 cells, epsilon 0.1, 0.002 of it for a noisy total, size 100,000.",
@@ -306,7 +310,7 @@ def test_for_ranges_a_tree_is_recommended_where_it_is_clearly_better() -> None:
     assert found.tree.method == ht.Filter(size=100_000, two_sided=False)
     assert list(found.tree.errors) == list(found.recommended.errors)
     assert found.against_cells == pytest.approx(np.exp(found.tree.score - found.recommended.score))
-    said = " ".join(str(found).split())
+    said = " ".join(found.details.split())
     assert "For ranges: a tree, by --structure tree --size 100000. Its errors are " in said
     assert re.search(r"ranges of so many cells 100 .* tree from 324 ", said)
     again = json.loads(json.dumps(found.to_dict(), allow_nan=False))
@@ -322,7 +326,7 @@ def test_for_ranges_cells_are_recommended_where_a_tree_adds_nothing() -> None:
     assert found.structure == "cells"
     assert found.against_cells is not None
     assert found.against_cells > 0.9
-    assert "For ranges: cells. Errors of a tree would be " in str(found)
+    assert "For ranges: cells. Errors of a tree would be " in found.details
 
 
 def test_a_tree_of_noise_is_not_recommended() -> None:
@@ -333,14 +337,14 @@ def test_a_tree_of_noise_is_not_recommended() -> None:
     judged = found.judge(found.tree.method, ht.Tree())
     assert judged.wasted
     assert judged.against_total is None
-    assert "of its rows would be real" in " ".join(str(found).split())
+    assert "of its rows would be real" in " ".join(found.details.split())
 
 
 def test_cells_that_make_no_line_have_no_tree() -> None:
     found = paper(domain=cells(2**31, attributes=2))
 
     assert (found.tree, found.against_cells, found.structure) == (None, None, "cells")
-    assert "For ranges" not in str(found)
+    assert "For ranges" not in found.details
     assert found.to_dict()["tree"] is None
 
 

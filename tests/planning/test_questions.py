@@ -78,7 +78,7 @@ def test_with_an_assumption_a_plan_says_how_much_an_error_is_of_what_a_group_hol
     assert [round(each["held"], 6) for each in told[:2]] == [200, 0.4]
     assert 200 < told[2]["held"] < 2000
     assert told[1]["error"] > 0.4
-    assert "Lost in noise: a0,a1. Ask" in " ".join(str(plan).split())
+    assert "some answers are lost in noise: a0,a1. Ask" in " ".join(str(plan).split())
     assert "held" not in str(alone.to_dict())
     assert f"{100 * told[0]['error'] / 200:.2g} %"[:2] in str(plan)
 
@@ -193,7 +193,8 @@ def test_a_plan_with_an_assumption_leads_to_tables_where_they_are_better() -> No
     assert all(tables < cells for tables, cells in compared.values())
     expected = plan.questions.error("a0")
     assert compared["a0"][0] == pytest.approx(0.8 * expected)
-    assert "Several tables answer 6 of 6 questions better" in repr(plan)
+    assert "Several tables answer 6 of 6 questions better" in plan.details
+    assert "Several tables answer 6 of 6 usual questions better than these cells." in repr(plan)
     assert plan.to_dict()["questions"]["a0"]["tables"] == compared["a0"][0]
 
 

@@ -82,7 +82,7 @@ def test_many_combinations_are_not_all_examined() -> None:
 
 def test_a_page_and_json_say_from_where_on_levels_are_useful() -> None:
     found = small()
-    text = str(found)
+    text = found.details
 
     assert found.useful_from is not None
     assert f"Useful from: {found.useful_from.options}\n" in text
@@ -95,7 +95,7 @@ def test_a_page_and_json_say_from_where_on_levels_are_useful() -> None:
 
 def test_a_plan_that_is_worth_it_lists_them_briefly() -> None:
     large = ht.Profile(counts=[500], cells=[2000], words="made up")
-    text = str(small(size=5000, profile=large))
+    text = small(size=5000, profile=large).details
 
     assert "coarser levels " in text
     assert "Useful from" not in text
@@ -107,11 +107,11 @@ def test_nothing_is_said_without_levels() -> None:
 
     assert found.rollups == ()
     assert found.useful_from is None
-    assert "coarser levels " not in str(found).partition("warning:")[0]
+    assert "coarser levels " not in found.details.partition("warning:")[0]
 
 
 def test_where_no_level_helps_that_is_said() -> None:
     found = small(epsilon="0.0001", total_share=0)
 
     assert found.useful_from is None
-    assert "Useful from: none of these" in str(found)
+    assert "Useful from: none of these" in found.details

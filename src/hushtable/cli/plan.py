@@ -66,42 +66,46 @@ def plan(
     total_share: TotalShare = "1/50",
     structure: Annotated[
         Literal["cells", "sketch"],
-        Option(metavar="NAME", help="What is planned: cells, sketch; or --marginals."),
+        Option(metavar="NAME", help="What to plan: cells or sketch. For a data cube, give --marginals."),
     ] = "cells",
     width: Width = None,
     depth: Depth = None,
     marginals: MarginalSets = None,
     weights: Weights = None,
     format: Annotated[
-        Literal["table", "json"], Option("--format", help="A page for people, or data.")
+        Literal["table", "json"], Option("--format", help="A page for people, or JSON for programs.")
     ] = "table",
     json: Json = False,
+    details: Annotated[
+        bool, Option("--details", help="Show the whole page: all questions, tables, summaries and levels.")
+    ] = False,
     sweep: Annotated[
-        bool, Option("--sweep", help="Also for a tenth to ten times the epsilon, and the size.")
+        bool, Option("--sweep", help="Also plan for a tenth to ten times the epsilon, and the size.")
     ] = False,
     laws: Annotated[
         bool,
-        Option("--laws", help="Compare the laws of noise for this --epsilon and --delta, and stop."),
+        Option(
+            "--laws", help=("Compare the laws of noise for this --epsilon and --delta, and do nothing else.")
+        ),
     ] = False,
     output: Annotated[
         Path | None,
-        Option("--output", "-o", metavar="FILE", help="Draw the sweep, or the laws: .png or .svg."),
+        Option("--output", "-o", metavar="FILE", help="Draw the sweep or the laws into a .png or .svg file."),
     ] = None,
     overwrite: Overwrite = False,
 ) -> None:
-    """Say what a release would be worth, before epsilon is spent.
+    """Tell what a release would be worth before you spend any epsilon.
 
-    No row is read. For questions, a plan follows from the domain, epsilon and the size: it says which tables
-    are published, and the error to expect of each answer. Without --ask, it is about the questions that
-    people usually ask. With --ask and an assumption about the table, it says how much the error is of what a
-    group holds.
+    A plan reads no rows. From the domain, epsilon and size it predicts the error of each answer. It is about
+    the questions of --ask; without --ask, about the questions that people usually ask. If you also state an
+    assumption about the table, such as --like FILE, it compares each error with what a group holds.
 
-    A table of cells alone is planned from one assumption about it. Take it from public sources: what is
-    assumed counts as declared public by the owner. For sums over ranges, the plan says whether to publish
-    cells or a tree; of a data cube and of a sketch, what they would be worth beside cells.
+    With an assumption and without --ask, it plans a table of cells alone: which summary to publish, and
+    whether a tree would be better for ranges. With --marginals or --structure sketch it compares a data cube
+    or a sketch with cells. Take assumptions from public sources: they count as declared public by the owner.
 
-    With --laws it says which law of noise lets a table of cells show the smallest counts, from how many cells
-    a unit and in all on; that needs no assumption.
+    --laws compares the laws of noise and needs no assumption: it shows the smallest count that a table of
+    cells can show under each law.
 
     \b
     Examples:
@@ -221,7 +225,7 @@ def plan(
         document = found.to_dict() | {name: each.to_dict() for name, each in more.items() if each is not None}
         print_json(document)
     else:
-        click.echo(lines(str(beside or found)))
+        click.echo(lines(str(beside) if beside is not None else found.details if details else str(found)))
         if swept is not None:
             click.echo(f"\n{lines(str(swept))}")
     if swept is not None and output is not None:

@@ -244,10 +244,11 @@ def _text(cube: CubePrediction) -> str:
     )
     said += "lie by chance (even), and if people cluster, so that what a cutoff leaves out is missing where "
     said += "they are:"
-    parts = [head(plan, cells=False), paragraph(said), aligned(lines)]
-    if (more := len(cube.marginals) - _LISTED) > 0:
-        parts.append(f"and {more:,} more marginals, which JSON lists.")
-    parts.append(paragraph(f"Recommended: {cube.reason}"))
+    parts = [paragraph(f"Recommended: {cube.reason}")]
     if cube.warnings:
         parts.append("\n".join(paragraph(f"warning: {each}.") for each in cube.warnings))
+    parts += [paragraph(said), aligned(lines)]
+    if (more := len(cube.marginals) - _LISTED) > 0:
+        parts.append(f"and {more:,} more marginals, which JSON lists.")
+    parts.append(head(plan, cells=False))
     return "\n\n".join(parts)

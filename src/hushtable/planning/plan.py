@@ -40,7 +40,7 @@ from hushtable.planning.sharing import Budget
 from hushtable.planning.sketches import SketchPrediction
 from hushtable.planning.sweep import Sweep
 from hushtable.planning.trees import fits_a_tree, judgement_of_tree, predicted_tree
-from hushtable.planning.wording import name_of, options_of, percent, text_of, tree_name
+from hushtable.planning.wording import brief_of, name_of, options_of, percent, text_of, tree_name
 from hushtable.structures.cells import Cells
 from hushtable.structures.marginals import Marginals
 from hushtable.structures.pruned import Tree
@@ -86,10 +86,15 @@ class Plan:
     allowed: Cost | None = None  # an epsilon and a delta, of which the law may need the first alone
 
     def __repr__(self) -> str:
-        return text_of(self)
+        return brief_of(self)
 
     def _repr_html_(self) -> str:
-        return f"<pre>{escape(text_of(self))}</pre>"
+        return f"<pre>{escape(brief_of(self))}</pre>"
+
+    @property
+    def details(self) -> str:
+        """The whole page: every summary with its rows and errors, ranges, coarser levels, laws of noise."""
+        return text_of(self)
 
     @property
     def epsilon(self) -> Fraction | None:

@@ -46,6 +46,7 @@ _MOST_TABLES = 300  # of a default: with more, each would get next to nothing
 _CELLS_OF_TWO = 0.8  # the share of the cells of two attributes, whose own questions are the paper's
 _CELLS_OF_MORE = 0.1
 _TOTAL = 0.2  # how much the total counts beside a question: it is asked for, and completes what is hidden
+_SHOWN = 12  # questions, at first
 _LISTED = 60  # questions, or tables, on a page
 _NAMED = 5  # in a sentence
 _EVERYBODY = "total"  # the table over no attribute
@@ -90,7 +91,12 @@ class QuestionPlan:
     profile: Profile | None = None  # what the table is assumed to look like, if that was said
 
     def __repr__(self) -> str:
-        return _text(self)
+        return _brief(self)
+
+    @property
+    def details(self) -> str:
+        """The whole page: all questions, and the tables that answer them with their shares."""
+        return _full(self)
 
     @property
     def whole(self) -> int:
@@ -198,49 +204,104 @@ class QuestionPlan:
         }
 
 
-def _text(plan: QuestionPlan) -> str:
+def _brief(plan: QuestionPlan) -> str:
+    """Return the answer first, then the questions with the error to expect of each."""
+    shown = plan.questions[:_SHOWN]
+    parts = [*_lead(plan), _asked(plan, shown)]
+    more = len(plan.questions) - len(shown)
+    others = f"{more:,} more questions, and the" if more else "The"
+    parts.append(f"{others} tables that answer them: --details, or `plan.details` in Python.")
+    return "\n\n".join(parts)
+
+
+def _full(plan: QuestionPlan) -> str:
     """Return the page: questions with the error to expect, then the tables that answer them."""
-    asked, total = [["question", "groups", "error to expect"]], sum(plan.shares)
-    if plan.profile is not None:
-        asked[0] += ["a group holds", "of that"]
-    for each in plan.questions[:_LISTED]:
-        error, held = plan._error(each.items, each.ranges), plan.held(each)
-        said = "depends on the counts: a cutoff hides small ones" if error is None else f"± {number(error)}"
-        asked.append([plan.asked(each), f"{plan.groups(each):,}", said])
-        if held is not None:
-            asked[-1] += [number(held), "" if error is None else percent(error / held)]
-    tables = [["table", "cells", f"share of {plan.budget.word}", "published"]]
-    for items, share in plan._of_all[:_LISTED]:
-        kind = "whole" if plan.is_whole(items) else f"up to {plan.size:,} rows"
-        cells = cells_of(plan.domain, items)
-        shown_cells = f"{cells:,}" if cells < 10**15 else number(float(cells))
-        tables.append([plan.label(items) or _EVERYBODY, shown_cells, percent(share / total), kind])
-    lead = (
-        f"With {plan.budget.said}, answers to these questions will be off by about so "
-        "much (one standard deviation, in a group):"
-    )
-    if any(each.ranges for each in plan.questions):
-        lead = lead.replace("in a group", "in a group, or in a range between any two values")
-    parts = [paragraph(lead), aligned(asked), paragraph("They come from these tables:"), aligned(tables)]
-    if plan.profile is not None:
-        assumed = f"Assumed, never from the private table: {plan.profile.words}. A group holds so many on "
-        parts.insert(0, paragraph(f"{assumed}average: many may hold less. {_lost(plan)}".rstrip()))
-    if plan.tree is not None:
-        told = f"The cells are too many for whole tables, so a tree is published: structure=ht.{plan.tree!r}."
-        return "\n\n".join([paragraph(told), aligned(asked)])
+    parts = [*_lead(plan), _asked(plan, plan.questions[:_LISTED])]
+    if plan.tree is None:
+        tables, total = [["table", "cells", f"share of {plan.budget.word}", "published"]], sum(plan.shares)
+        for items, share in plan._of_all[:_LISTED]:
+            kind = "whole" if plan.is_whole(items) else f"up to {plan.size:,} rows"
+            cells = cells_of(plan.domain, items)
+            shown_cells = f"{cells:,}" if cells < 10**15 else number(float(cells))
+            tables.append([plan.label(items) or _EVERYBODY, shown_cells, percent(share / total), kind])
+        parts += ["These tables answer the questions:", aligned(tables)]
     if len(plan.questions) > _LISTED or len(plan.tables) > _LISTED:
         parts.append("Only the first are listed; `to_dict()` and --json have all.")
     return "\n\n".join(parts)
 
 
+def _asked(plan: QuestionPlan, questions: Sequence[AskedQuestion]) -> str:
+    """Return some questions with the error to expect of each."""
+    lines = [["question", "groups", "error to expect"]]
+    if plan.profile is not None:
+        lines[0] += ["a group holds", "of that"]
+    for each in questions:
+        error, held = plan._error(each.items, each.ranges), plan.held(each)
+        said = "depends on the counts: small ones are left out" if error is None else f"± {number(error)}"
+        lines.append([plan.asked(each), f"{plan.groups(each):,}", said])
+        if held is not None:
+            lines[-1] += [number(held), "" if error is None else percent(error / held)]
+    return aligned(lines)
+
+
+def _lead(plan: QuestionPlan) -> list[str]:
+    """Return what to expect, whether it is worth it, and what to do, in a few sentences."""
+    if plan.tree is not None:
+        told = "There are too many cells for whole tables, so publish a tree for these ranges. "
+        told += f"In Python, that is structure=ht.{plan.tree!r}. The error depends on the counts."
+        return [paragraph(told)]
+    errors = [plan._error(each.items, each.ranges) for each in plan.questions]
+    known = sorted(error for error in errors if error is not None)
+    ranges = [bool(each.ranges) for each in plan.questions]
+    of = "a range" if all(ranges) else "a group or a range" if any(ranges) else "a group"
+    said = []
+    if not known:
+        said.append(
+            f"With {plan.budget.said}, no error can be told beforehand: all tables are too large to be "
+            "published whole, so their small counts are left out. Plan with an assumption about the "
+            "table, such as --like FILE, raise --size, or ask at coarser levels."
+        )
+    else:
+        ends = [number(known[0]), number(known[-1])]
+        by = ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
+        said.append(
+            f"With {plan.budget.said}, the count of {of} will typically be off by {by} (one standard "
+            "deviation)."
+        )
+        if len(known) < len(errors):
+            said.append(
+                f"That holds for {len(known):,} of {len(errors):,} questions; the others need a table "
+                "that leaves small counts out, so their error depends on the counts."
+            )
+        said += _worth(plan, known[-1], of)
+    return [paragraph(" ".join(said))]
+
+
+def _worth(plan: QuestionPlan, worst: float, of: str) -> list[str]:
+    """Return whether answers are worth it: by what groups hold, or by what they would have to hold."""
+    if plan.profile is None:
+        return [
+            f"For counts of {number(10 * worst)} or more, the error is below 10 %. If most of your "
+            "counts are smaller, the release is hardly worth publishing: ask at coarser levels, ask "
+            "fewer questions, or spend more."
+        ]
+    assumed = f"The plan assumes {plan.profile.words}, and uses nothing from the private table."
+    return [_lost(plan), f"{assumed} What {of} holds is an average, and many hold less."]
+
+
 def _lost(plan: QuestionPlan) -> str:
     """Return which questions have more noise than a group holds."""
     errors = [(each, plan._error(each.items, each.ranges), plan.held(each)) for each in plan.questions]
-    lost = [plan.asked(each) for each, error, held in errors if error and held is not None and error > held]
+    told = [(each, error > held) for each, error, held in errors if error and held is not None]
+    lost = [plan.asked(each) for each, is_lost in told if is_lost]
     if not lost:
-        return ""
+        return "That is worth publishing: for each of these questions, the error is smaller than the count."
     more = f" and {len(lost) - _NAMED} more" if len(lost) > _NAMED else ""
-    return f"Lost in noise: {'; '.join(lost[:_NAMED])}{more}. Ask at coarser levels, or spend more."
+    named = f"{'; '.join(lost[:_NAMED])}{more}"
+    help_ = "Ask at coarser levels, or spend more."
+    if len(lost) == len(told):
+        return f"That is not worth publishing as it is: all answers are lost in noise. {help_}"
+    return f"That is worth publishing, but some answers are lost in noise: {named}. {help_}"
 
 
 def asked_questions(domain: Domain, ask: object) -> tuple[AskedQuestion, ...]:

@@ -234,8 +234,8 @@ def _text(sketch: SketchPrediction) -> str:
     said += "for one cell that is occupied:"
     best = f"Of as many buckets, --width {sketch.best.width} --depth {sketch.best.depth} has the smallest "
     best += "standard error: every row of a sketch takes a share of epsilon, and its buckets get fewer."
-    parts = [head(sketch.plan, cells=False), paragraph(said), aligned(lines), paragraph(best)]
-    parts.append(paragraph(f"Recommended: {sketch.reason}"))
+    parts = [paragraph(f"Recommended: {sketch.reason}")]
     if sketch.warnings:
         parts.append("\n".join(paragraph(f"warning: {each}.") for each in sketch.warnings))
+    parts += [paragraph(said), aligned(lines), paragraph(best), head(sketch.plan, cells=False)]
     return "\n\n".join(parts)

@@ -29,10 +29,60 @@ _MOST_QUESTIONS = 8  # on a page
 _UNITS = ("bytes", "kB", "MB", "GB", "TB")
 
 
+def brief_of(plan: Plan) -> str:
+    """Return the answer first, then the errors of the recommended summary, and what they rest on."""
+    best, assumed = plan.recommended, plan.profile
+    said = [_lead(plan)]
+    if plan.worth:
+        said.append(f"To publish it: hushtable publish ... {plan.options}")
+    if (asked := plan.against_questions()) and (better := sum(one < two for one, two in asked.values())):
+        told = (
+            f"Several tables answer {better} of {len(asked)} usual questions better than these "
+            "cells. To publish "
+        )
+        told += f"them, leave out the summary and all assumptions: hushtable publish ... --size {plan.size}."
+        said.append(paragraph(told))
+    if plan.tree is not None and plan.structure != "cells":
+        said.append(paragraph(f"For ranges, take a tree: --structure tree --size {plan.size}."))
+    if plan.warnings:
+        said.append("\n".join(paragraph(f"warning: {each}.") for each in plan.warnings))
+    lines = [["sets of so many cells", *map(number, plan.zero_errors)]]
+    lines.append(["typical error", *(number(best.errors[size]) for size in plan.zero_errors)])
+    shares = (percent(best.errors[size] / error) for size, error in plan.zero_errors.items())
+    lines.append(["as a share of what they hold", *shares])
+    rests = (
+        f"The plan assumes {assumed.words} ({number(assumed.occupied)} cells with "
+        f"{number(assumed.people)} in all). "
+    )
+    rests += (
+        "What is assumed counts as declared public by the owner. All summaries, ranges and coarser levels: "
+    )
+    rests += "--details, or `plan.details` in Python."
+    return "\n\n".join([*said, aligned(lines), paragraph(rests)])
+
+
+def _lead(plan: Plan) -> str:
+    """Return whether the release is worth its epsilon, and by how much."""
+    best = plan.recommended
+    rows = f"{best.rows:,.0f} rows, {percent(best.real_share)} of them real"
+    compared = f"{percent(plan.against_zero)} of what they would be if every answer were 0"
+    if plan.against_total is not None:
+        compared += f", and {percent(plan.against_total)} of what the noisy total alone would give"
+    if plan.worth:
+        return paragraph(
+            f"Worth publishing, by {name_of(best)}: about {rows}. On average, errors are {compared}."
+        )
+    return paragraph(
+        f"Not worth publishing as it is. The best summary, {name_of(best)}, would have about {rows}. On "
+        f"average, its errors would be {compared}."
+    )
+
+
 def text_of(plan: Plan) -> str:
-    """Return the page."""
+    """Return the page with everything."""
     best = plan.recommended
     parts = [
+        _lead(plan),
         head(plan),
         _rows(plan),
         _errors(plan),
