@@ -38,7 +38,7 @@ ELSEWHERE = {
 PYTHON = {
     "Describe the data": "Domain integers categories bins times any_text Unit draft check count",
     "Publish": "publish Recipe Cost Ledger",
-    "What is published": """Tables Marginals Tree Dyadic ProductDyadic Haar CountSketch
+    "What is published": """Tables Marginals Tree Hierarchy Dyadic ProductDyadic Haar CountSketch
         Everything Filter Threshold Priority FilterThreshold FilterPriority""",
     "Plan": "plan Plan QuestionPlan Profile compare_laws LawComparison",
     "Ask": "open Release Estimate between",

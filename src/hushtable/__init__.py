@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from hushtable.publishing.recipe import Recipe
     from hushtable.structures.dyadic import Dyadic
     from hushtable.structures.haar import Haar
+    from hushtable.structures.hierarchy import Hierarchy
     from hushtable.structures.marginals import Marginals
     from hushtable.structures.product_dyadic import ProductDyadic
     from hushtable.structures.pruned import Tree
@@ -103,6 +104,7 @@ __all__ = [
     "FilterPriority",
     "FilterThreshold",
     "Haar",
+    "Hierarchy",
     "HushtableError",
     "InternalError",
     "LawComparison",
@@ -161,6 +163,7 @@ _HOMES = {
     "FilterPriority": "hushtable.methods.settings",
     "FilterThreshold": "hushtable.methods.settings",
     "Haar": "hushtable.structures.haar",
+    "Hierarchy": "hushtable.structures.hierarchy",
     "LawComparison": "hushtable.planning.comparing",
     "Ledger": "hushtable.ledger.ledger",
     "Marginals": "hushtable.structures.marginals",

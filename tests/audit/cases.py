@@ -25,16 +25,22 @@ from unittest.mock import patch
 
 import hushtable as ht
 from hushtable.domain.attributes import Attribute, Integers
+from hushtable.domain.kinds import Categories
+from hushtable.domain.levels import category_levels
 from hushtable.errors import BadChoice
 from hushtable.laws.acceptance import Acceptance
+from hushtable.laws.geometric import Geometric
+from hushtable.laws.sensitivities import Sensitivities
 from hushtable.methods.settings import Method
 from hushtable.structures.cells import Cells
-from hushtable.structures.structure import Structure
+from hushtable.structures.hierarchy import HierarchySpace
+from hushtable.structures.structure import NodeSpace, Structure
 from hushtable.structures.table_space import TableSpace
 from hushtable.summaries import draws, rooted
 from hushtable.summaries import summarize as door
 from hushtable.summaries.cubes import draw_marginals
 from hushtable.summaries.draws import TableHere
+from hushtable.summaries.hierarchies import draw_hierarchy
 from tests.audit.drawing import Counts, Guess, guessing, outcome, table_of
 from tests.harness.branching import Branching, Law, law_of
 
@@ -82,6 +88,8 @@ class Case:
             own = "consistent dyadic"
         if isinstance(self.structure, ht.Tree):
             own = f"tree of {self.structure.branching}"
+        if isinstance(self.structure, ht.Hierarchy):
+            own = f"hierarchy {' > '.join(self.structure.levels)}, {self.structure.complete} complete"
         if isinstance(self.structure, ht.CountSketch):
             own = f"sketch {self.structure.depth}x{self.structure.width}"
         if isinstance(self.structure, ht.Marginals):
@@ -147,8 +155,8 @@ def audited(case: Case) -> Finding:
 
 
 def _guesses(case: Case) -> Sequence[Any]:
-    from_the_root = isinstance(case.structure, ht.Tree) or getattr(case.structure, "consistent", False)
-    if not from_the_root:
+    from_the_root = isinstance(case.structure, ht.Tree | ht.Hierarchy)
+    if not from_the_root and not getattr(case.structure, "consistent", False):
         return case.guesses
     return list(STEPS) if isinstance(case.method, ht.Filter) and case.method.size else ["own"]
 
@@ -156,8 +164,8 @@ def _guesses(case: Case) -> Sequence[Any]:
 def epsilon_of(case: Case) -> int:
     """So that all noise has a whole rate: what one person changes."""
     table = table_of((0,) * prod(case.shape), case.shape)
-    if isinstance(case.structure, ht.Marginals | ht.Tables):
-        return _cube(case.structure, case.shape).per_cell * case.far
+    if isinstance(case.structure, ht.Marginals | ht.Tables | ht.Hierarchy):
+        return _named(case.structure, case.shape).per_cell * case.far
     with _fixed_keys(case):
         nodes, _ = draws.nodes_of(case.structure, table, case.method, Branching(case.most))
     if isinstance(case.structure, ht.CountSketch):
@@ -166,12 +174,17 @@ def epsilon_of(case: Case) -> int:
 
 
 @cache
-def _cube(structure: ht.Marginals | ht.Tables, shape: tuple[int, ...]) -> TableSpace:
-    attributes = tuple(
-        Attribute(name=name, values=Integers(low=0, high=size - 1))
-        for name, size in zip("abcd", shape, strict=False)
-    )
-    return structure.over(ht.Domain(attributes=attributes))
+def _named(structure: ht.Marginals | ht.Tables | ht.Hierarchy, shape: tuple[int, ...]) -> NodeSpace:
+    """The nodes over attributes a, b, and so on; that with four values has a level of pairs."""
+    attributes = (_attribute(name, size) for name, size in zip("abcd", shape, strict=False))
+    return structure.over(ht.Domain(attributes=tuple(attributes)))
+
+
+def _attribute(name: str, size: int) -> Attribute:
+    if size != 4:
+        return Attribute(name=name, values=Integers(low=0, high=size - 1))
+    values = Categories(values=("ax", "ay", "bx", "by"))
+    return Attribute(name=name, values=values, levels=category_levels(values, {"pair": 1}))
 
 
 def law_under(case: Case, counts: Counts, guess: Any) -> tuple[Law, int]:
@@ -179,6 +192,8 @@ def law_under(case: Case, counts: Counts, guess: Any) -> tuple[Law, int]:
     table, epsilon, run = table_of(counts, case.shape), epsilon_of(case), _by_summarize
     if isinstance(case.structure, ht.Marginals | ht.Tables):
         run = _by_marginals
+    if isinstance(case.structure, ht.Hierarchy):
+        run = _by_levels
     with ExitStack() as stack:
         stack.enter_context(_fixed_keys(case))
         if isinstance(guess, str):
@@ -199,7 +214,8 @@ def _by_summarize(case: Case, table: ht.SparseTable, epsilon: int, source: Branc
 def _by_marginals(case: Case, table: ht.SparseTable, epsilon: int, source: Branching) -> Hashable:
     """By what `ht.publish` draws several tables with: `summarize` has no names of attributes."""
     assert isinstance(case.structure, ht.Marginals | ht.Tables)
-    cube = _cube(case.structure, case.shape)
+    cube = _named(case.structure, case.shape)
+    assert isinstance(cube, TableSpace)
     methods = [case.method] * len(cube.marginals)
     drawn = draw_marginals(
         TableHere(table),
@@ -210,6 +226,23 @@ def _by_marginals(case: Case, table: ht.SparseTable, epsilon: int, source: Branc
         entropy=source,
     )
     return tuple(map(outcome, drawn))
+
+
+def _by_levels(case: Case, table: ht.SparseTable, epsilon: int, source: Branching) -> Hashable:
+    """By what `ht.publish` draws a hierarchy with: `summarize` has no names of attributes."""
+    assert isinstance(case.structure, ht.Hierarchy)
+    nodes = _named(case.structure, case.shape)
+    assert isinstance(nodes, HierarchySpace)
+    drawn = draw_hierarchy(
+        table,
+        nodes,
+        case.method,
+        epsilon=Fraction(epsilon),
+        sensitivity=nodes.change(Geometric, Sensitivities.of_rows(case.far)),
+        entropy=source,
+        law=Geometric,
+    )
+    return outcome(drawn)
 
 
 @contextmanager
@@ -280,6 +313,9 @@ METHODS: list[Method] = [
 CUBE = ht.Marginals(["a"], ["b"])
 # One table is of all cells, which is drawn in another way; one has twice as much of epsilon as the other.
 TABLES = ht.Tables("a", "a,b", shares=[1, 2])
+# Of four values, two and two; then by two attributes, one of which is refined first.
+LEVELS = ht.Hierarchy("pair(a)", "a", shares=[1, 2, 1], complete=1)
+CROSSED = ht.Hierarchy("a", "b", shares=[1, 1, 2], complete=2)
 
 
 @dataclass(frozen=True)
@@ -353,6 +389,9 @@ REACHES: list[Reach] = [
     Reach(ht.Tree(branching=2), (2,), 2, 2, 2),
     Reach(ht.Tree(branching=2), (4,), 1, 1),
     Reach(ht.Tree(branching=4), (4,), 1, 1),
+    Reach(ht.Hierarchy("a", shares=[1, 2], complete=1), (2,), 2, 2, 2),
+    Reach(LEVELS, (4,), 1, 1),
+    Reach(CROSSED, (2, 2), 1, 1),
     Reach(ht.CountSketch(width=2), (4,), 2, 2),
     Reach(ht.CountSketch(width=2, depth=2), (3,), 1, 1),
     Reach(CUBE, (2, 2), 1, 1, 1, lambda method: is_one_sided(method) or not is_priority(method), guesses=2),
@@ -447,6 +486,13 @@ def quick_cases() -> list[Case]:
         Case(ht.Everything(), ht.Haar(), (2,), 1, 1),
         Case(ht.Threshold(threshold=3, two_sided=False), ht.ProductDyadic(), (2, 1), 1, 1),
         Case(ht.Filter(size=2, two_sided=False), ht.Tree(branching=2), (2,), 1, 1),
+        Case(
+            ht.Filter(size=2, two_sided=False),
+            ht.Hierarchy("a", shares=[1, 2], complete=1),
+            (2,),
+            1,
+            1,
+        ),
         Case(ht.Everything(), ht.CountSketch(width=2), (2,), 1, 1),
         Case(ht.Filter(cutoff=1), CUBE, (2, 2), 1, 1),
         Case(ht.Filter(cutoff=1), TABLES, (2, 1), 1, 1),

@@ -365,7 +365,7 @@ def test_the_examples_of_publish_run(folder: Path) -> None:
     town = '[[attribute]]\nname = "town"\nintegers = { low = 0, high = 99 }\n'
     (folder / "visits.toml").write_text(town + town.replace("town", "age"))
     codes = [f"{block:05}" for block in range(60_000)]
-    blocks = f"categories = {{ values = {codes}, levels = {{ tract = 4 }} }}"
+    blocks = f"categories = {{ values = {codes}, levels = {{ tract = 4, county = 2 }} }}"
     (folder / "blocks.toml").write_text(f'[[attribute]]\nname = "home"\n{blocks}\n')
     hour = '[[attribute]]\nname = "hour"\nintegers = { low = 0, high = 23 }\n'
     (folder / "trips.toml").write_text(column + hour)
@@ -379,7 +379,7 @@ def test_the_examples_of_publish_run(folder: Path) -> None:
 
     found = [line for line in examples("publish") if "--engine spark" not in line]
 
-    assert len(found) == 9
+    assert len(found) == 10
     for line in found:
         run_line(line)
 

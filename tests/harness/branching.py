@@ -43,7 +43,17 @@ from hushtable.laws.powers import Number, RationalPowers
 from hushtable.methods import tuning
 from hushtable.methods.tuning import rounded_up
 from hushtable.noise import BitSource
-from hushtable.summaries import candidates, finishing, flat, largest, priorities, pruned, rooted, thinning
+from hushtable.summaries import (
+    candidates,
+    finishing,
+    flat,
+    hierarchies,
+    largest,
+    priorities,
+    pruned,
+    rooted,
+    thinning,
+)
 
 Law = dict[Hashable, Fraction]
 T = TypeVar("T")
@@ -197,6 +207,7 @@ def injected(most: int) -> Iterator[None]:
         put(candidates, LARGEST_NOISY=most, noisy=noisy)
         put(rooted, noisy=noisy)
         put(pruned, noisy=noisy)
+        put(hierarchies, noisy=noisy)
         put(candidates, cell_noise=_cell_noise, accepted_noise=_accepted_noise)
         put(candidates, bernoulli=_bernoulli, kept=_kept, empty_cells=_empty_cells)
         put(flat, at_law=_at_law, nearest_float=float, binomial=_binomial, empty_cells=_empty_cells)

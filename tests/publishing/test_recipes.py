@@ -114,6 +114,7 @@ SAID: list[tuple[list[str], dict[str, Any]]] = [
     ),
     (["--profile", "counts.csv"], {"plan": {"profile": "counts.csv"}}),
     (["--like", "old.parquet", "--anyway"], {"plan": {"like": "old.parquet"}, "anyway": True}),
+    (["--hierarchy", "region(town) > town"], {"structure": ht.Hierarchy("region(town)", "town")}),
     (["--structure", "auto"], {"structure": "auto"}),
     (["--overwrite"], {"overwrite": True}),
 ]
@@ -137,7 +138,19 @@ def test_all_options_are_tried() -> None:
     hidden = {"--domain", "--epsilon", "--output", "--help", "--quiet", "--json", "--help-all"}
     hidden |= {"--rho"}  # in the place of --epsilon, which all of these have: tests of laws say it
     assert tried | hidden == known
-    options = {*SAME, *UNIT, *STRUCTURE, *SUMMARY, *PLAN, "level", "unit", "ledger", "no_ledger", "ask"}
+    options = {
+        *SAME,
+        *UNIT,
+        *STRUCTURE,
+        *SUMMARY,
+        *PLAN,
+        "level",
+        "unit",
+        "ledger",
+        "no_ledger",
+        "ask",
+        "hierarchy",
+    }
     assert options | {"structure", "summary"} == set(inspect.signature(command).parameters) - NO_WORDS
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from hushtable.domain.columns import as_text_column
-from hushtable.domain.declaring import any_text, integers
+from hushtable.domain.declaring import any_text, categories, integers
 from hushtable.domain.domain import Domain
 from hushtable.domain.measure import Measure, Unit
 from hushtable.domain.texts import KnownTexts
@@ -24,6 +24,7 @@ from hushtable.release.record import Terms
 from hushtable.release.terms import Part
 from hushtable.structures.dyadic import Dyadic
 from hushtable.structures.haar import Haar
+from hushtable.structures.hierarchy import Hierarchy
 from hushtable.structures.marginals import Marginals
 from hushtable.structures.product_dyadic import ProductDyadic
 from hushtable.structures.pruned import PrunedSpace, Tree
@@ -70,6 +71,7 @@ def main() -> None:
     golden |= {"v3-cube": cube(), "v3-sketch": sketch()}
     golden |= {"v4-people": people(), "v4-tree": pruned_trees()["tree"]}
     golden["v7-words"] = words()
+    golden["v9-levels"] = levels()
     for name, (made, given) in golden.items():
         path = FOLDER / f"{name}.parquet"
         if not path.exists():
@@ -135,6 +137,31 @@ def cube() -> tuple[Terms, Rows]:
         codes.append(made.nodes.codes(number, whole))
     every = np.concatenate(codes)
     return made, rows(made, every, 21 + np.arange(len(every)))
+
+
+def levels() -> tuple[Terms, Rows]:
+    """Return a hierarchy of two attributes, one of which is listed out of the order of its level."""
+    towns = categories(["A-1", "B-1", "A-2"], levels={"county": 1})
+    domain = Domain(town=towns, sex=categories(["f", "m"]), title="People")
+    structure = Hierarchy("county(town)", "town, sex", shares=[1, 4, 2], complete=2)
+    nodes = structure.over(domain)
+    numbers = np.array([0, 6, 10, 12, 15, 17])  # all; A and B; A-1 f; A-2 m; B-1 m
+    counts = np.array([410, 320, -3, 300, 40, 95])
+    claims = terms(
+        domain,
+        structure=structure,
+        sensitivity=7,
+        total_budget=Fraction(0),
+        total=None,
+        method=Filter(size=20, two_sided=False),
+        rule=None,
+        cutoff=31.25,
+        threshold=None,
+    )
+    weights = nodes.weights(
+        numbers[:, np.newaxis], counts, law_at=claims.law_at, cutoff=claims.cutoff, threshold=None
+    )
+    return claims, Rows(numbers[:, np.newaxis], counts, weights)
 
 
 def words() -> tuple[Terms, Rows]:

@@ -241,8 +241,8 @@ def test_a_plan_without_a_key_is_refused(key: str) -> None:
 
 
 def test_a_newer_format_asks_for_an_upgrade() -> None:
-    with pytest.raises(BadRelease, match=r"format 9, .* up to 8\. Upgrade: pip install --upgrade hushtable"):
-        read({"format": 9})
+    with pytest.raises(BadRelease, match=r"format 10, .* up to 9\. Upgrade: pip install --upgrade hushtable"):
+        read({"format": 10})
 
 
 BY_CELL = Measure(unit=Unit("id", max_cells=10, max_per_cell=2))

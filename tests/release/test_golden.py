@@ -49,6 +49,7 @@ def test_no_golden_file_went_away() -> None:
         "v4-people",
         "v4-tree",
         "v7-words",
+        "v9-levels",
     ]
 
 
@@ -345,3 +346,31 @@ def test_format_7_words() -> None:
     assert release.codes.tolist() == [[0, 3], [1, 0], [2, 0], [2, 6], [3, 1]]
     assert (release.terms.law_name, release.cost) == ("truncated-geometric", ht.Cost(epsilon=1, delta="1e-6"))
     assert release.total(word="flu").value == 721
+
+
+def test_format_9_levels() -> None:
+    release = ht.open(GOLDEN / "v9-levels.parquet")
+    terms = release.terms
+    columns = ["level", "county(town)", "town", "sex"]
+
+    assert terms.structure == ht.Hierarchy("county(town)", "town, sex", shares=[1, 4, 2])
+    assert (terms.method, terms.cutoff) == (ht.Filter(size=20, two_sided=False), 31.25)
+    assert (terms.epsilon, terms.sensitivity) == (Fraction(1, 10), 7)
+    assert release.to_arrow().column_names == [*columns, "count", "weight"]
+    assert [tuple(row[name] for name in [*columns, "count"]) for row in release.to_arrow().to_pylist()] == [
+        ("all", None, None, None, 410),
+        ("county(town)", "A", None, None, 320),
+        ("county(town)", "B", None, None, -3),
+        ("town, sex", "A", "A-1", "f", 300),
+        ("town, sex", "A", "A-2", "m", 40),
+        ("town, sex", "B", "B-1", "m", 95),
+    ]
+    assert [round(weight, 6) for weight in release.weights.tolist()] == [
+        0.0,
+        0.009356,
+        0.0,
+        275.262247,
+        45.757639,
+        23.510884,
+    ]
+    assert release.by("county(town)").num_rows == 2

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from fractions import Fraction
 from itertools import combinations, combinations_with_replacement, product
 
 import pytest
 
 import hushtable as ht
 from hushtable.domain.measure import Measure
+from hushtable.laws.gaussian import Gaussian
+from hushtable.laws.geometric import Geometric
+from hushtable.laws.law import NoiseLaw
 from hushtable.structures.axes import AxisSpace
 from hushtable.structures.axes import Ordered as Lifted
 from tests.harness.nodes import nodes_over
 from tests.structures.naive import Cell, naive_values
+from tests.structures.refined import Refined, named, refined
 
 MEASURES = [
     Measure(),
@@ -96,3 +101,37 @@ def test_a_count_of_levels_that_leaves_out_the_root_would_be_caught() -> None:
     nodes = nodes_over(ht.Dyadic(), (8,), places=(0,))
 
     assert largest_change(nodes, (8,), Measure()) > nodes.axes[0].tree.height
+
+
+HIERARCHIES = [
+    refined(ht.Domain(attributes=(named("town", ["a1", "a2", "b1"], county=1),)), "county(town)", "town"),
+    refined(ht.Domain(attributes=(named("town", ["a1", "a2", "b1"], county=1),)), "county(town)"),
+    refined(
+        ht.Domain(attributes=(named("a", ["x", "y"]), named("b", ["u", "v"]))), "a", "b", shares=[1, 4, 2]
+    ),
+]
+
+
+def paid(law: type[NoiseLaw], world: Refined, measure: Measure, added: dict[Cell, int]) -> Fraction:
+    """What the noise of all levels together costs for what one unit adds, of a budget of 1."""
+    change, cost = world.nodes.change(law, measure.sensitivities), Fraction(0)
+    for share, at in zip(world.nodes.tree.shares, world.levels, strict=True):
+        sums: dict[Cell, int] = {}
+        for cell, amount in added.items():
+            sums[at(cell)] = sums.get(at(cell), 0) + amount
+        moved = [abs(each) for each in sums.values()]
+        size = sum(each**2 for each in moved) if law is Gaussian else sum(moved)
+        cost += law.calibrated(budget=Fraction(share), change=change).loss(change=Fraction(size))
+    return cost
+
+
+@pytest.mark.parametrize("measure", [*MEASURES, *BY_CELL], ids=repr)
+@pytest.mark.parametrize("law", [Geometric, Gaussian])
+@pytest.mark.parametrize("world", HIERARCHIES, ids=lambda world: repr(world.nodes.structure))
+def test_one_unit_of_a_hierarchy(world: Refined, law: type[NoiseLaw], measure: Measure) -> None:
+    most = max(paid(law, world, measure, added) for added in contributions(measure, world.cells))
+
+    assert most <= 1
+    if law is Geometric:
+        assert most == 1
+        assert measure.sensitivity * world.nodes.per_cell == world.nodes.change(law, measure.sensitivities)

@@ -57,6 +57,12 @@ def _of_a_tree(release: Any, nodes: Any) -> Answerer:
     return PrunedAnswers(release, nodes)
 
 
+def _of_a_hierarchy(release: Any, nodes: Any) -> Answerer:
+    from hushtable.answers.hierarchies.answering import HierarchyAnswers
+
+    return HierarchyAnswers(release, nodes)
+
+
 def _of_tables(release: Any, nodes: Any) -> Answerer:
     from hushtable.answers.tables.answering import TableAnswers
 
@@ -73,6 +79,7 @@ register_answerer("cells", _of_cells)
 for _name in ("dyadic", "haar", "product-dyadic"):
     register_answerer(_name, _of_axes)
 register_answerer("tree", _of_a_tree)
+register_answerer("hierarchy", _of_a_hierarchy)
 for _name in ("marginals", "tables"):
     register_answerer(_name, _of_tables)
 register_answerer("sketch", _of_a_sketch)

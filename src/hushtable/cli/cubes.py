@@ -67,6 +67,35 @@ def marginals_table(release: Release) -> Table:
     return made
 
 
+def levels_table(release: Release) -> Table:
+    """Return the levels of a hierarchy: their nodes and rows, what was spent on them, and what rows met."""
+    import numpy as np
+
+    from hushtable.cli.printing import table
+
+    terms, nodes = release.terms, release.terms.nodes
+    spent = "epsilon" if terms.rho is None else "rho"
+    numbers = ("nodes", "rows", spent, "noise", "cutoff")
+    made = table("level", *numbers, numbers=numbers)
+    rows = np.bincount(nodes.level_of(release.codes), minlength=len(nodes.strata)).tolist()
+    for own, stratum in zip(rows, nodes.strata, strict=True):
+        made.add_row(
+            printable(stratum.label),
+            _compact(stratum.nodes),
+            f"{own:,}",
+            _rounded(terms.rows_budget * stratum.share / nodes.per_cell),
+            deviation_in_words(terms.law_at(stratum.share)),
+            "all rows" if stratum.complete else _limit((terms.cutoff or 1.0) * stratum.cutoff_part),
+        )
+    return made
+
+
+def below_levels(release: Release) -> str:
+    """Return what to know about the table of levels."""
+    said = f"Noise is {release.terms.law.sentence}, by its standard deviation. No row is below the cutoff of "
+    return f"{said}its level, or without a row on each level above it. Long numbers are rounded."
+
+
 def below_marginals(release: Release) -> str:
     """Return what to know about the table of marginals."""
     more = len(release.terms.parts) - _SHOWN_MARGINALS

@@ -19,8 +19,8 @@ GROUPS: dict[str, tuple[str, ...]] = {
     ),
     "Privacy": ("epsilon", "rho", "delta", "law", "ledger", "no_ledger", "total_share", "left_out_share"),
     "What is published": (
-        *("ask", "size", "summary", "cutoff", "threshold", "one_sided", "structure", "order", "branching"),
-        *("width", "depth", "marginals", "weights", "consistent"),
+        *("ask", "size", "summary", "cutoff", "threshold", "one_sided", "structure", "hierarchy", "order"),
+        *("branching", "width", "depth", "marginals", "weights", "consistent"),
     ),
     "Planning": ("expect_cells", "expect_mean", "expect_sd", "profile", "like", "anyway"),
     "Output": ("output", "overwrite", "quiet", "json"),

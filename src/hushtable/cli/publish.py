@@ -86,6 +86,13 @@ def publish(
             help=f"Publish this instead of tables: {', '.join(get_args(StructureName))}.",
         ),
     ] = None,
+    hierarchy: Annotated[
+        str | None,
+        Option(
+            metavar="LEVEL>...",
+            help="Publish levels from coarse to fine, as far as they matter: 'county(home) > tract(home)'.",
+        ),
+    ] = None,
     order: Annotated[
         str | None,
         Option(
@@ -168,6 +175,9 @@ def publish(
       hushtable publish commute.parquet --domain trips.toml --epsilon 0.1 \\
         --marginals all-1 --marginals all-2 --size 5000 \\
         --output cube.parquet --ledger commuters.ledger
+      hushtable publish commute.parquet --domain blocks.toml --epsilon 0.1 \\
+        --hierarchy "county(home) > tract(home) > home" --size 5000 \\
+        --output levels.parquet --ledger commuters.ledger
       hushtable publish warehouse/commuters --engine spark \\
         --domain commute.toml --epsilon 0.1 --size 100000 \\
         --output spark.parquet --ledger commuters.ledger

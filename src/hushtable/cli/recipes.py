@@ -80,6 +80,10 @@ def _structure(options: Mapping[str, Any]) -> Any:
         if named not in (None, "cells"):
             raise click.BadParameter("Give one of --structure and --marginals.")
         named = "marginals"
+    if options["hierarchy"] is not None:
+        if named is not None:
+            raise click.BadParameter("Give one of --structure and --hierarchy.")
+        named, settings["levels"] = "hierarchy", options["hierarchy"]
     if settings["order"] is not None or settings["marginals"]:
         from hushtable.cli.release import names_of
         from hushtable.domain.domain import Domain

@@ -68,6 +68,12 @@ def show(
         out.print(marginals_table(release))
         out.print(below_marginals(release))
         out.print()
+    if terms.nodes.strata:
+        from hushtable.cli.cubes import below_levels, levels_table
+
+        out.print(levels_table(release))
+        out.print(below_levels(release))
+        out.print()
     out.print(
         "The owner declared these facts public, as well as epsilon and the choices above:", style="bold"
     )
@@ -140,7 +146,7 @@ def _summary_facts(terms: Terms) -> Iterator[tuple[str, str]]:
     yield "summary", words.method_in_words(method, of=f"{unit}s", consistent=consistent)
     if terms.keys:
         yield "seeds", words.seeds_in_words(terms.keys)
-    if terms.cutoff is not None:
+    if terms.cutoff is not None and not terms.nodes.strata:  # whose cutoffs are listed
         two_sided = method.two_sided
         rule = terms.rule if terms.plan is None else None
         yield "cutoff", words.cutoff_in_words(terms.cutoff, two_sided=two_sided, rule=rule)
@@ -150,6 +156,8 @@ def _summary_facts(terms: Terms) -> Iterator[tuple[str, str]]:
     if terms.plan is not None:
         yield "settings", words.printable(plan_in_words(terms))
     root = "; four times that in the root" if terms.structure.prunes else ""
+    if terms.nodes.strata:
+        root = "; each level has its own, listed below"
     where = f"every {unit}" if terms.law.noises_empty else f"only those {unit}s that somebody is in"
     yield "noise", f"{terms.law.sentence}, {words.spread_in_words(terms.law)}, in {where}{root}"
 

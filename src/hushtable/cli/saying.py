@@ -54,6 +54,9 @@ def _named(match: re.Match[str]) -> str:
         return (
             " ".join(f"--marginals {each}" for each in re.findall(r'"(all-\d)"', match[2])) or "--marginals"
         )
+    if match[1] == "Hierarchy":
+        levels = " > ".join(re.findall(r'"([^"]+)"', match[2]))
+        return f'--hierarchy "{levels}"'
     if match[1] not in kinds:
         return match[0]
     settings = [

@@ -40,7 +40,7 @@ from hushtable.structures.cells import Cells
 from hushtable.structures.registry import STRUCTURES
 from hushtable.structures.structure import Structure
 
-FORMAT = 8  # the highest that is known; older kinds of files keep theirs, so that older readers open them
+FORMAT = 9  # the highest that is known; older kinds of files keep theirs, so that older readers open them
 KEY = "hushtable"
 DOMAIN_KEY = "hushtable.domain"
 PART_KEY = "file_part"  # `parts` are the marginals of a cube
@@ -291,16 +291,20 @@ def _format_of(
     has whatever has noise of another law, so that no older reader takes it for geometric. Whatever counts
     people cell by cell has 6, for older readers know of rows alone. Values that nobody can list have 7. Where
     a part of the cost tells who is left out, it is 8: older readers would take it for spent on the rows.
+    Hierarchies have 9.
     """
+    beside = 1
     if tells_left_out:
-        return 8
-    if domain.unlisted:
-        return 7
-    if unit is not None and unit.max_cells is not None:
-        return 6
-    if law_name != DEFAULT_LAW:
-        return 5
-    return structure.format if part is None else max(4, structure.format)
+        beside = 8
+    elif domain.unlisted:
+        beside = 7
+    elif unit is not None and unit.max_cells is not None:
+        beside = 6
+    elif law_name != DEFAULT_LAW:
+        beside = 5
+    elif part is not None:
+        beside = 4
+    return max(beside, structure.format)
 
 
 def _structure(document: Mapping[str, Any]) -> Structure:

@@ -55,6 +55,8 @@ class BranchingTree:
         """The number of levels, root and leaves included: every cell lies in one node of each."""
         return len(self.shifts)
 
+    staying = 1  # so many levels are kept whole, whatever their counts are, where the root stays
+
     @property
     def least_share(self) -> int:
         """The smallest share of epsilon that a level has, the root's excepted: its nodes have the cutoff."""
@@ -101,6 +103,19 @@ class BranchingTree:
         width = self.width(level)
         every: Numbers = ((prefixes * width)[:, np.newaxis] + np.arange(width)).ravel()
         return every, np.flatnonzero(self.cells_of(every, level + 1))
+
+    def family(self, prefixes: Numbers, level: int) -> tuple[Numbers, NDArray[np.intp]]:
+        """Return the prefixes of children that have cells, node by node, and the places of their parents."""
+        every, real = self.children(prefixes, level)
+        return every[real], real // self.width(level)
+
+    def first_addresses(self, prefixes: Numbers, level: int) -> Numbers:
+        """Return the first address of each prefix."""
+        return prefixes << self.shifts[level]
+
+    def boxes(self, prefixes: Numbers, level: int) -> tuple[Numbers, Numbers]:
+        """Return where each prefix starts and stops along each dimension."""
+        return self.addresses.boxes(prefixes, self.shifts[level])
 
     def branches(self, prefixes: Numbers, level: int) -> Numbers:
         """Return how many children of each node have cells."""

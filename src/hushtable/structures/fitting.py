@@ -43,7 +43,7 @@ from numpy.typing import NDArray
 
 from hushtable.laws.law import NoiseLaw
 from hushtable.structures.addresses import Numbers
-from hushtable.structures.branching import BranchingTree
+from hushtable.structures.paths import PrunableTree
 
 Array = NDArray[np.float64]
 ALIKE = 0.1  # of the cutoff: counts on one level are not taken to be more alike than that
@@ -331,7 +331,7 @@ class Fit:
 
 
 def fitted(
-    tree: BranchingTree, numbers: Numbers, counts: Numbers, *, laws: Sequence[NoiseLaw], cutoff: float
+    tree: PrunableTree, numbers: Numbers, counts: Numbers, *, laws: Sequence[NoiseLaw], cutoff: float
 ) -> Fit:
     """Fit a pruned tree to its noisy counts; nodes come in the order of their numbers.
 
@@ -348,7 +348,7 @@ def fitted(
 
 
 def own_masses(
-    tree: BranchingTree, numbers: Numbers, counts: Numbers, *, laws: Sequence[NoiseLaw], cutoff: float
+    tree: PrunableTree, numbers: Numbers, counts: Numbers, *, laws: Sequence[NoiseLaw], cutoff: float
 ) -> Array:
     """Return what each node has for itself, in the order of their numbers: the weights of a release."""
     levels = _levels(tree, numbers, counts, laws=laws, cutoff=cutoff, sparing=True)
@@ -360,7 +360,7 @@ def own_masses(
 
 
 def _levels(
-    tree: BranchingTree,
+    tree: PrunableTree,
     numbers: Numbers,
     counts: Numbers,
     *,
@@ -378,8 +378,8 @@ def _levels(
         prefixes, above = numbers[first:last] - tree.offsets[level], levels[-1] if levels else None
         parents = np.zeros(prefixes.size, dtype=np.intp)
         if above is not None:
-            step = tree.shifts[level - 1] - tree.shifts[level]
-            parents = np.searchsorted(above.prefixes, prefixes >> step)
+            numbered = tree.parents(numbers[first:last], level)
+            parents = np.searchsorted(above.prefixes, numbered - tree.offsets[level - 1])
         made = Level(
             prefixes=prefixes,
             parents=parents,

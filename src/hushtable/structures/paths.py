@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.structures.branching import BranchingTree
+from hushtable.structures.refining import RefinedTree
 from hushtable.structures.trees import DyadicTree, Numbers
 
 LARGEST_RANK = 1 << 62  # above all noisy counts: the rank of a root that stays
@@ -25,7 +26,8 @@ class Paths(NamedTuple):
     levels: NDArray[np.intp]
 
 
-RootedTree: TypeAlias = DyadicTree | BranchingTree
+PrunableTree: TypeAlias = BranchingTree | RefinedTree
+RootedTree: TypeAlias = DyadicTree | PrunableTree
 
 
 def weighed_counts(counts: NDArray[np.int64], weights: NDArray[np.int64] | int) -> NDArray[np.int64]:

@@ -12,6 +12,7 @@ from hushtable.errors import BadChoice, shown
 from hushtable.structures.cells import Cells
 from hushtable.structures.dyadic import Dyadic
 from hushtable.structures.haar import Haar
+from hushtable.structures.hierarchy import Hierarchy
 from hushtable.structures.marginals import Marginals
 from hushtable.structures.product_dyadic import ProductDyadic
 from hushtable.structures.pruned import Tree
@@ -20,7 +21,8 @@ from hushtable.structures.structure import Structure
 from hushtable.structures.tables import Tables
 
 STRUCTURES: dict[str, type[Structure]] = {
-    kind.name: kind for kind in (Cells, Dyadic, Haar, ProductDyadic, Tree, CountSketch, Marginals, Tables)
+    kind.name: kind
+    for kind in (Cells, Dyadic, Haar, ProductDyadic, Tree, Hierarchy, CountSketch, Marginals, Tables)
 }
 
 

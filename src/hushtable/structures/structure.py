@@ -68,6 +68,16 @@ class Column(NamedTuple):
         return self.holds in ("first", "last", "some")
 
 
+class Stratum(NamedTuple):
+    """A level of nodes, where a release tells of its levels one by one."""
+
+    label: str
+    nodes: int
+    share: int  # of epsilon
+    complete: bool  # whether all of its nodes are published
+    cutoff_part: float  # its cutoff, as a part of the release's
+
+
 class Sizes(NamedTuple):
     """How many nodes there are, and how many hold one cell, as in `NodeSpace`."""
 
@@ -220,6 +230,20 @@ class NodeSpace(Protocol):
     def own_codes(self, number: int, codes: Codes) -> Codes:
         """Return codes of nodes of the marginal with this number as those of its cells."""
         return codes
+
+    @property
+    def staying(self) -> int:
+        """How many nodes, the first ones, are published whatever they count, where a structure prunes."""
+        return 1
+
+    @property
+    def strata(self) -> tuple[Stratum, ...]:
+        """The levels, where they are told of one by one."""
+        return ()
+
+    def level_of(self, codes: Codes) -> NDArray[np.intp]:
+        """Return the level of each node, as a place among the strata."""
+        return np.zeros(len(codes), dtype=np.intp)
 
     @property
     def fewest_rows(self) -> int:

@@ -27,6 +27,7 @@ from hushtable.structures.structure import NodeSpace, Structure
 from hushtable.summaries.consistent import draw_consistent
 from hushtable.summaries.cubes import draw_marginals
 from hushtable.summaries.flat import check_method, summarize_slices, summarize_table
+from hushtable.summaries.hierarchies import check_hierarchy, draw_hierarchy
 from hushtable.summaries.pruned import check_pruned, draw_pruned
 from hushtable.summaries.summary import Summary
 from hushtable.table.adding import sketched
@@ -169,6 +170,21 @@ class DrawPruned:
         return [draw_pruned(counted.table(), nodes, method, **bought.noise)]
 
 
+class DrawHierarchy:
+    """Draws the levels of a hierarchy from the root down, as far as they matter."""
+
+    def check(self, nodes: Any, method: Method, *, law_at: LawAt) -> None:
+        """Raise where noise alone would make it grow."""
+        check_hierarchy(nodes, method, law_at=law_at)
+
+    def __call__(
+        self, counted: CellCounts, nodes: Any, methods: Sequence[Method], bought: Bought
+    ) -> list[Summary]:
+        """Draw the hierarchy."""
+        (method,) = methods
+        return [draw_hierarchy(counted.table(), nodes, method, **bought.noise)]
+
+
 class DrawSums(_Flat):
     """Draws sums of cells that are made in memory, all of them like cells of a table.
 
@@ -208,6 +224,7 @@ register_draw("cells", DrawCells())
 for _name in ("dyadic", "haar", "product-dyadic"):
     register_draw(_name, DrawAxes())
 register_draw("tree", DrawPruned())
+register_draw("hierarchy", DrawHierarchy())
 register_draw("sketch", DrawSums(sketched))
 for _name in ("marginals", "tables"):
     register_draw(_name, DrawMarginals())

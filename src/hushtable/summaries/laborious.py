@@ -9,7 +9,7 @@ Source: Cormode, Procopiuc, Srivastava, Tran, section 2.1, "the laborious approa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from itertools import pairwise
 from math import inf
@@ -91,6 +91,38 @@ def ranked_nodes(
                 above = (prefix >> (tree.shifts[level - 1] - shift)) + tree.offsets[level - 1]
                 rank = min(ranks[above][0], values[offset + prefix])
             ranks[offset + prefix] = (rank, level)
+    return values, ranks
+
+
+Node = tuple[int, ...]  # of a hierarchy: its level, and then the codes that it has there
+
+
+def ranked_levels(
+    counts: dict[Node, int],
+    levels: Sequence[Callable[[Node], Node]],
+    weights: Sequence[int],
+    noise: Callable[[Node], int],
+    *,
+    complete: int,
+) -> tuple[dict[Node, int], dict[Node, float]]:
+    """Add noise to every node of a hierarchy; return all counts, and the rank of each node.
+
+    `counts` has every cell, the empty ones too. Each level says which codes a cell has there. A rank is the
+    smallest weighed count on the way down; nodes of complete levels do not count.
+    """
+    values: dict[Node, int] = {}
+    ranks: dict[Node, float] = {}
+    above: dict[Node, Node] = {}
+    for level, at in enumerate(levels):
+        for cell, count in counts.items():
+            node = (level, *at(cell))
+            values[node] = values.get(node, 0) + count
+            if level:
+                above[node] = (level - 1, *levels[level - 1](cell))
+    for node in values:  # level by level
+        values[node] += noise(node)
+        own = inf if node[0] < complete else values[node] * weights[node[0]]
+        ranks[node] = min(own, ranks[above[node]]) if node in above else own
     return values, ranks
 
 

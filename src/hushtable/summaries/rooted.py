@@ -16,7 +16,7 @@ Source: Cormode, Procopiuc, Srivastava, Tran, section 3, "Consistency Checks for
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,7 @@ from hushtable.laws.law import NoiseLaw
 from hushtable.noise import BitSource
 from hushtable.structures.addresses import Numbers
 from hushtable.structures.branching import BranchingTree
-from hushtable.structures.paths import LARGEST_RANK, weighed_counts
+from hushtable.structures.paths import LARGEST_RANK, PrunableTree, weighed_counts
 from hushtable.summaries.candidates import noisy
 from hushtable.summaries.largest import largest_counts
 from hushtable.table.sparse import SparseTable
@@ -47,6 +47,24 @@ class Occupied:
         sizes = int(np.abs(counts).max(initial=0)) * counts.size
         halves = (counts >> 32, counts & 0xFFFFFFFF) if sizes >> 60 else (counts,)
         self._running = [np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(half)]) for half in halves]
+
+    def edges(
+        self, firsts: Numbers, owners: NDArray[np.intp], begins: NDArray[np.intp], ends: NDArray[np.intp]
+    ) -> NDArray[np.intp]:
+        """Return where the cells of children begin and end, of shape (children, 2).
+
+        Children are given by their first addresses, node by node, with the place of the node above each; of
+        these it is known where their cells begin and end.
+        """
+        found = np.empty((firsts.size, 2), dtype=np.intp)
+        found[:, 0] = begins[owners]
+        some = np.flatnonzero((begins < ends)[owners])
+        found[some, 0] = np.searchsorted(self.addresses, firsts[some])
+        # A child ends where the next one begins, and the last one with the node above it.
+        last = np.append(owners[1:] != owners[:-1], np.ones(min(owners.size, 1), dtype=np.bool_))
+        found[:-1, 1] = found[1:, 0]
+        found[last, 1] = ends[owners[last]]
+        return found
 
     @property
     def total(self) -> Numbers:
@@ -136,7 +154,7 @@ class Rooted(NamedTuple):
 
 def rooted_tree(
     occupied: Occupied,
-    tree: BranchingTree,
+    tree: PrunableTree,
     noised: Callable[[int, Numbers, Numbers], Numbers],
     entropy: BitSource,
     *,
@@ -164,7 +182,9 @@ def rooted_tree(
             if fresh.ranks.size:
                 kept[level].append(fresh)
                 if level + 1 < tree.levels:
-                    examined[level + 1].append(_children(fresh, level, occupied, tree, noised))
+                    examined[level + 1].append(
+                        _children(fresh, level, occupied, tree, noised, root_stays=root_stays)
+                    )
         number = sum(part.ranks.size for parts in kept for part in parts)
         if size is None or number > size or tried == cutoff:
             break
@@ -209,10 +229,33 @@ def _children(
     parents: Nodes,
     level: int,
     occupied: Occupied,
+    tree: PrunableTree,
+    noised: Callable[[int, Numbers, Numbers], Numbers],
+    *,
+    root_stays: bool,
+) -> Nodes:
+    """Examine the children of nodes: noise for each, occupied or not."""
+    if tree.width(level) is not None:  # all have as many
+        return _even_children(parents, level, occupied, cast(BranchingTree, tree), noised)
+    prefixes, owners = tree.family(parents.prefixes, level)
+    firsts = tree.first_addresses(prefixes, level + 1)
+    bounds = occupied.edges(firsts, owners, parents.begins, parents.ends)
+    counts = noised(level + 1, prefixes, occupied.sums(bounds).ravel())
+    ranks = np.full(counts.size, LARGEST_RANK)
+    if not root_stays or level + 1 >= tree.staying:
+        weighed = weighed_counts(counts, tree.weights[level + 1])
+        ranks = np.minimum(parents.ranks[owners], weighed)
+    return Nodes(prefixes, counts, ranks, bounds[:, 0], bounds[:, 1])
+
+
+def _even_children(
+    parents: Nodes,
+    level: int,
+    occupied: Occupied,
     tree: BranchingTree,
     noised: Callable[[int, Numbers, Numbers], Numbers],
 ) -> Nodes:
-    """Examine the children of nodes: noise for each, occupied or not."""
+    """Examine the children of nodes that all have as many, padding included: that is quicker."""
     width = tree.width(level)
     prefixes, real = tree.children(parents.prefixes, level)
     bounds = occupied.bounds(

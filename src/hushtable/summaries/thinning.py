@@ -39,6 +39,9 @@ def thinned(
     if size is not None:
         if as_count(size, name="size") < 1:
             raise BadNumber(name="size", value=size, allowed="is below 1", hint="Keep at least one row.")
+        if size < (stay := _staying(summary)):
+            fact = f"is fewer than the {stay:,} rows of its complete levels"
+            raise BadNumber(name="size", value=size, allowed=fact, hint=f"Keep at least {stay:,}.")
         return of_size(summary, size, KeyStream())
     if cutoff is not None:
         return above_cutoff(summary, _raised("cutoff", cutoff, summary.cutoff))
@@ -79,7 +82,7 @@ def above_cutoff(summary: Summary, cutoff: Fraction) -> Summary:
             raise BadChoice(fact, "Thin it by `size` or `threshold`.")
         magnitudes, unit = _paths(summary, tree).minima, tree.unit
     passed = magnitudes >= ceil(cutoff * unit)
-    passed[:1] |= summary.structure.prunes  # whose root stays
+    passed[: _staying(summary)] = True
     return _only(summary, np.flatnonzero(passed), cutoff=float(cutoff))
 
 
@@ -126,11 +129,16 @@ def _tree(summary: Summary) -> RootedTree | None:
 
 def _paths(summary: Summary, tree: RootedTree) -> Paths:
     """Return the smallest weighed count on the way to each node; of a pruned tree, the root always stays."""
-    counts = summary.counts
-    if summary.structure.prunes:
-        counts = counts.copy()
-        counts[0] = LARGEST_NOISY
+    counts = summary.counts.copy()
+    counts[: _staying(summary)] = LARGEST_NOISY
     return paths(tree, summary.codes[:, 0], counts)
+
+
+def _staying(summary: Summary) -> int:
+    """Return how many rows stay whatever their counts are, the first ones: of a pruned tree, the root."""
+    if summary.nodes is None or not summary.structure.prunes:
+        return 0
+    return summary.nodes.staying
 
 
 def _raised(name: str, value: Rational | None, own: float | None) -> Fraction:

@@ -1,0 +1,1 @@
+"""Answers from hierarchies: which nodes make up a group, and how sure that makes its count."""

@@ -1,0 +1,111 @@
+"""Hierarchies from the root down: what noising every node and looking at all of them would give."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+import hushtable as ht
+from hushtable.laws.geometric import Geometric
+from hushtable.noise import KeyStream
+from hushtable.structures.refining import growing_at
+from hushtable.summaries.candidates import noisy
+from hushtable.summaries.laborious import Node, ranked_levels
+from hushtable.summaries.rooted import Occupied, rooted_tree
+from tests.harness.statistics import replay, runs
+from tests.structures.refined import HIERARCHIES, Refined, refined
+
+Numbers = NDArray[np.int64]
+
+
+class World(NamedTuple):
+    """A hierarchy, counts of all its cells, and noise for every node."""
+
+    hierarchy: Refined
+    counts: dict[Node, int]
+    noise: dict[Node, int]
+    complete: int
+
+
+@st.composite
+def worlds(draw: st.DrawFn) -> World:
+    attributes, levels = draw(st.sampled_from(HIERARCHIES))
+    shares = draw(st.lists(st.integers(1, 4), min_size=len(levels) + 1, max_size=len(levels) + 1))
+    complete = draw(st.integers(1, len(levels) + 1))
+    world = refined(ht.Domain(attributes=attributes), *levels, shares=shares, complete=complete)
+    numbers = draw(st.lists(st.integers(0, 6), min_size=len(world.cells), max_size=len(world.cells)))
+    counts = dict(zip(world.cells, numbers, strict=True))
+    nodes = {(level, *at(cell)) for level, at in enumerate(world.levels) for cell in counts}
+    drawn = draw(st.lists(st.integers(-6, 6), min_size=len(nodes), max_size=len(nodes)))
+    return World(world, counts, dict(zip(sorted(nodes), drawn, strict=True)), complete)
+
+
+def fixed_noise(world: World) -> tuple[Callable[[int, Numbers, Numbers], Numbers], list[int]]:
+    """Return noise that every node has of its own, and a list of the nodes that asked for it."""
+    asked: list[int] = []
+    by_number = {world.hierarchy.number(node): noise for node, noise in world.noise.items()}
+
+    def noised(level: int, prefixes: Numbers, counts: Numbers) -> Numbers:
+        nodes = (prefixes + world.hierarchy.nodes.tree.offsets[level]).tolist()
+        asked.extend(nodes)
+        return counts + np.array([by_number[node] for node in nodes], dtype=np.int64)
+
+    return noised, asked
+
+
+@given(worlds(), st.integers(1, 2000), st.none() | st.integers(1, 30))
+def test_it_is_the_hierarchy_of_noise_everywhere(world: World, cutoff: int, size: int | None) -> None:
+    # The same noise for each node, whoever asks: nodes and counts must be the same, but for ties at the end.
+    hierarchy, tree = world.hierarchy, world.hierarchy.nodes.tree
+    noised, asked = fixed_noise(world)
+    some = [cell for cell, count in world.counts.items() if count]
+    positions = tree.of(np.array(some).reshape(-1, len(hierarchy.domain.shape)), hierarchy.nodes.places)
+    occupied = Occupied(positions, np.array([world.counts[cell] for cell in some], dtype=np.int64))
+    found = rooted_tree(occupied, tree, noised, KeyStream(), cutoff=cutoff, size=size, root_stays=True)
+
+    values, ranks = ranked_levels(
+        world.counts, hierarchy.levels, tree.weights, world.noise.__getitem__, complete=world.complete
+    )
+    numbers = {hierarchy.number(node): node for node in values}
+    in_order = [node for node in ranks if ranks[node] >= cutoff]
+    in_order.sort(key=lambda node: (-ranks[node], node[0]))
+    wanted = in_order if size is None else in_order[:size]
+    kept = [numbers[number] for number in found.numbers.tolist()]
+
+    assert len(set(asked)) == len(asked)
+    assert found.counts.tolist() == [values[node] for node in kept]
+    assert np.all(np.diff(found.numbers) > 0)
+    assert sorted((ranks[node], node[0]) for node in kept) == sorted(
+        (ranks[node], node[0]) for node in wanted
+    )
+    assert (found.cutoff is not None) == (size is not None and len(in_order) > size)
+    if size is None:
+        assert hierarchy.nodes.are_rooted(found.numbers[:, np.newaxis])
+
+
+@pytest.mark.parametrize("shares", [None, (1, 4, 1)])
+def test_noise_alone_does_not_make_a_hierarchy_grow(shares: tuple[int, ...] | None) -> None:
+    # 300 children of one value, 3 of the other: each node has less than 1/e kept children on average.
+    values = [f"a{number:03}" for number in range(300)] + ["b000", "b001", "b002"]
+    town = ht.Domain(home=ht.categories(values, levels={"county": 1}))
+    tree, stream = ht.Hierarchy("county(home)", "home", shares=shares).over(town).tree, replay(3)
+    laws = [Geometric(Fraction(share, 20)) for share in tree.shares]
+    nothing = Occupied(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
+
+    def noised(level: int, prefixes: Numbers, counts: Numbers) -> Numbers:
+        return noisy(counts, laws[level], stream)
+
+    sizes = [
+        rooted_tree(
+            nothing, tree, noised, stream, cutoff=growing_at(tree, laws), size=10**6, root_stays=True
+        ).numbers.size
+        for _ in range(runs(50))
+    ]
+    assert np.mean(sizes) < 3
