@@ -365,24 +365,30 @@ class TableAnswers(Answerer):
     ) -> GroupsAnswered | tuple[Answers, str, str]:
         """Return answers from a table with a cutoff, completed by the whole ones, with bounds."""
         selection, axes = question.selection, _axes(question)
+        if not selection.is_product:  # cells are then told apart one by one
+            axes = [Item(item.place) for item in axes]
         part = next(self._sparse(axes), None)
         if part is None:
             raise self._refused(axes)
         shape = [attribute_at(self._domain, item).size for item in axes]
-        hopeless = prod(shape) > MOST_COMBINATIONS or not selection.is_product
+        hopeless = prod(shape) > MOST_COMBINATIONS
+        if not selection.is_product:
+            hopeless = hopeless or any(item.level for item in part.items)
         if hopeless or not part.law.biased or not self._whole.lattice.tables or question.assume is not None:
             return self._alone(part, question)
         columns = [part.column(self._domain, item) for item in axes]
         grid = on_grid([each for each in columns if each is not None], part.sure_weights, shape)
         margins = list(self._margins(axes))
-        hidden = raked(grid, margins)
+        completed = grid + raked(grid, margins)
+        if not selection.is_product:
+            completed *= _truth(selection, axes)
         for axis, each in enumerate(self._asked(item, question, codes) for item in axes):
-            grid, hidden = each.added(grid, axis), each.added(hidden, axis)
+            completed = each.added(completed, axis)
         groups = PartGroups(part, self._domain, question, codes)
         sets = [tuple(axes[axis].place for axis in margin.axes) for margin in margins]
         around = list(self._around(groups, sets))
         sums, cells = groups.of(groups.places)
-        value = _moved(question, codes, (grid + hidden).ravel())
+        value = _moved(question, codes, completed.ravel())
         found = part.answering.bounds.answers(value, sums, cells, around=around, chance=chance)
         about = (
             f"The estimate comes from the table of {part.marginal.label}, which {part.hides}; what is "
@@ -552,6 +558,16 @@ def _axes(question: Question) -> list[Item]:
     for place in question.selection.attributes:
         levels[place] = 0  # a condition is on the attribute's own values
     return [Item(place, level) for place, level in sorted(levels.items())]
+
+
+def _truth(selection: Selection, axes: Sequence[Item]) -> NDArray[np.bool_]:
+    """Return which combinations of the attributes' own values are selected."""
+    places = [item.place for item in axes]
+    domain = selection.domain.of(places)
+    truth = np.zeros(domain.shape, dtype=np.bool_)
+    columns = [each.ravel().astype(np.uint64) for each in np.indices(domain.shape)]
+    truth.ravel()[selection.within(domain, places).rows(columns)] = True
+    return truth
 
 
 def _moved(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from math import prod
 from typing import Protocol
 
 import numpy as np
@@ -57,7 +58,8 @@ class PartGroups:
         """
         key = tuple(sorted(places))
         if key not in self._found:
-            sums, cells = self._larger(key)
+            exactly = key == self.places and not self.question.selection.is_product
+            sums, cells = self._selected() if exactly else self._larger(key)
             numbers = np.arange(len(cells), dtype=np.float64)
             taken = self.spread(key, numbers).astype(np.intp)
             self._found[key] = sums.taken(taken), cells[taken]
@@ -71,6 +73,32 @@ class PartGroups:
         grid = np.broadcast_to(values.reshape(shape), whole)
         asked = [item.place for item in self.question.items]
         return grid.transpose([order.index(place) for place in asked]).ravel()
+
+    def _selected(self) -> tuple[Sums, Array]:
+        """Return sums and cells of the groups themselves, where the condition ties attributes together.
+
+        The table has its attributes by their own values.
+        """
+        own = [item.place for item in self._part.items]
+        within = self.question.selection.within(self._domain.of(own), own)
+        grouped = [place for place in own if place in self._groups]
+        number = prod(len(self._groups[place]) for place in grouped)
+        sizes = [self._domain.shape[place] for place in grouped]
+        values = np.indices(sizes).reshape(len(grouped), prod(sizes))
+        many = within.cells_of([own.index(place) for place in grouped], values.T)
+        some = many > 0
+        cells = np.bincount(self._index(grouped, values[:, some]), weights=many[some], minlength=number)
+        rows = within.rows(self._published.columns)
+        columns = np.stack([self._published.columns[own.index(place)][rows] for place in (*grouped, own[0])])
+        return self._published.sums(rows, self._index(grouped, columns), number=number), cells
+
+    def _index(self, places: Sequence[int], columns: NDArray[np.integer]) -> NDArray[np.intp]:
+        """Return to which group own values belong, of which there is a row for each attribute."""
+        index = np.zeros(columns.shape[1], dtype=np.intp)
+        for place, column in zip(places, columns, strict=False):
+            codes = codes_at(self._domain.attributes[place], self._levels[place], column.astype(np.int64))
+            index = index * len(self._groups[place]) + np.searchsorted(self._groups[place], codes)
+        return index
 
     def _larger(self, places: tuple[int, ...]) -> tuple[Sums, Array]:
         """Return sums and cells of groups by these attributes alone, in the domain's order."""
