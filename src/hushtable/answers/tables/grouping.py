@@ -90,7 +90,8 @@ class PartGroups:
         cells = np.bincount(self._index(grouped, values[:, some]), weights=many[some], minlength=number)
         rows = within.rows(self._published.columns)
         columns = np.stack([self._published.columns[own.index(place)][rows] for place in (*grouped, own[0])])
-        return self._published.sums(rows, self._index(grouped, columns), number=number), cells
+        sums = self._published.sums(rows, self._index(grouped, columns), number=number)
+        return sums, cells.astype(np.float64)
 
     def _index(self, places: Sequence[int], columns: NDArray[np.integer]) -> NDArray[np.intp]:
         """Return to which group own values belong, of which there is a row for each attribute."""
