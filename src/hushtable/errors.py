@@ -379,6 +379,19 @@ class LowMemory(HushtableError, MemoryError):
         super().__init__(f"there was too little memory. {hint}" + f"\n{state}" * bool(state))
 
 
+def short_of_memory(error: BaseException) -> bool:
+    """Return whether an error tells of too little memory: perhaps too little to load a library that is there.
+
+    >>> short_of_memory(ImportError("libarrow.so: failed to map segment from shared object"))
+    True
+    """
+    if not isinstance(error, ImportError):
+        return isinstance(error, MemoryError)
+    said = str(error).lower()
+    unmapped = "failed to map segment" in said and "not permitted" not in said
+    return unmapped or ("cannot allocate memory" in said and "static tls" not in said)
+
+
 def within_memory(call: Callable[_P, _T]) -> Callable[_P, _T]:
     """Let a function say that there was too little memory in our words."""
 
@@ -388,8 +401,9 @@ def within_memory(call: Callable[_P, _T]) -> Callable[_P, _T]:
             return call(*args, **kwargs)
         except HushtableError:
             raise
-        except MemoryError:
-            pass
+        except (MemoryError, ImportError) as error:
+            if not short_of_memory(error):
+                raise
         raise LowMemory  # here and not above, so that nothing leads to the first error
 
     return told

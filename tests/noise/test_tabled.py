@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from math import exp
 
 import numpy as np
 import pytest
@@ -10,10 +11,11 @@ import pytest
 from hushtable.laws.acceptance import Acceptance, Band
 from hushtable.laws.geometric import Geometric
 from hushtable.laws.integers import TwoSidedGeometric
-from hushtable.noise import tabled
+from hushtable.laws.thresholds import TruncatedGeometric
+from hushtable.noise import cell_noise, tabled
 from hushtable.noise.tabled import TabledSampler
 from tests.harness.cases import few
-from tests.harness.statistics import ALARM, accepted_at, draws, fits, follows, law_at, replay
+from tests.harness.statistics import ALARM, accepted_at, draws, fits, follows, from_masses, law_at, replay
 
 MORE, LESS = Fraction(3, 4), Fraction(5, 4)
 RULES: list[Acceptance | Band] = [
@@ -46,6 +48,19 @@ def test_noise_follows_its_law(rate: Fraction) -> None:
     if rate <= 1:
         assert fits(sample, law_at(TwoSidedGeometric, rate * MORE)) < ALARM
         assert fits(sample, law_at(TwoSidedGeometric, rate * LESS)) < ALARM
+
+
+@pytest.mark.parametrize("largest", [1, 2, 8])
+def test_noise_that_ends_has_its_last_value_with_its_chance(largest: int) -> None:
+    """Its chance is the delta that was paid for: without it, or with less of it, others would have more."""
+    heights = {x: exp(-abs(x) / 2) for x in range(-largest, largest + 1)}
+    exact = from_masses({x: height / sum(heights.values()) for x, height in heights.items()})
+
+    law = TruncatedGeometric(Fraction(1, 2), largest)
+    sample = cell_noise(law, replay(340 + largest), count=draws(20_000))
+
+    assert (sample.min(), sample.max()) == (-largest, largest)
+    assert follows(sample, exact) > ALARM
 
 
 @pytest.mark.usefixtures("wide_slots")

@@ -293,6 +293,34 @@ def test_people_in_many_cells_and_tables_get_gaussian_noise(tmp_path: Path) -> N
     assert spent[0] == spent[1] == 10 * spent[2]
 
 
+UNITS: list[tuple[dict[str, Any], int, int]] = [
+    ({}, 1, 1),
+    ({"unit": ht.Unit("id", max_rows=3)}, 3, 9),
+    ({"unit": ht.Unit("id", max_cells=10)}, 10, 10),
+    ({"unit": ht.Unit("id", max_cells=5, max_per_cell=2)}, 10, 20),
+]
+
+
+@pytest.mark.parametrize(("words", "l1", "l2_squared"), UNITS, ids=["row", "rows", "cells", "rows in cells"])
+def test_a_total_costs_its_share_and_is_for_all_that_a_unit_changes(
+    words: dict[str, Any], l1: int, l2_squared: int, tmp_path: Path
+) -> None:
+    """All that a unit adds meets in the total: there, squares are of the sum, and not of each cell."""
+    people = pa.table({"id": np.arange(50) % 8, "town": np.arange(50), "age": np.arange(50)})
+    shared = words | {"structure": "cells", "size": 9, "total_share": "1/5", "anyway": True}
+    pure = publish(tmp_path, people, epsilon=1, **shared).terms
+    square = publish(tmp_path, people, rho=1, left_out_share="1/10", **shared).terms
+
+    assert pure.total_law is not None
+    assert square.total_law is not None
+    assert square.left_out_law is not None
+    assert pure.total_law.loss(change=Fraction(l1)) == Fraction(1, 5)
+    assert pure.law.loss(change=Fraction(l1)) == Fraction(4, 5)
+    assert square.total_law.loss(change=Fraction(l1 * l1)) == Fraction(1, 5)
+    assert square.law.loss(change=Fraction(l2_squared)) == Fraction(7, 10)
+    assert square.left_out_law.loss(change=Fraction(1)) == Fraction(1, 10)
+
+
 def test_summaries_of_tables_have_noise_for_what_a_unit_changes() -> None:
     table = SparseTable(shape=(100,), codes=[3], counts=[50])
     by_hand = ht.summarize(table, ht.Everything(), rho="0.5", sensitivity=3)

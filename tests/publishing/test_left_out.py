@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations_with_replacement, product
+from math import exp
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from hushtable.pages import facts
 from hushtable.publishing.publish import check_told, noisy_left_out
 from hushtable.release import footer
 from hushtable.release.left_out import LeftOutShare, left_out_sentence
-from tests.harness.statistics import ALARM, LONG, draws, fits, follows, law_at, replay
+from tests.harness.statistics import ALARM, LONG, draws, fits, follows, from_masses, law_at, replay
 
 DOMAIN = ht.Domain(town=ht.integers(0, 2), age=ht.integers(0, 9))
 # Person 1: inside and outside; 2: missing and outside; 3: inside; 4: outside; nobody's rows.
@@ -132,6 +133,14 @@ def test_noise_of_both_numbers_has_its_law() -> None:
         assert follows(noise, law_at(TwoSidedGeometric, rate)) > ALARM
         assert fits(noise, law_at(TwoSidedGeometric, rate * 3 / 2)) < ALARM
         assert fits(noise, law_at(TwoSidedGeometric, rate * 2 / 3)) < ALARM
+    # Each has noise of its own: if both had the same, their difference would be true.
+    masses = {x: exp(-abs(x) / 3) for x in range(-100, 101)}
+    apart = Counter[int]()
+    for (x, one), (y, other) in product(masses.items(), repeat=2):
+        apart[x - y] += one * other / sum(masses.values()) ** 2  # type: ignore[assignment]
+    differences = drawn[:, 0] - 70 - (drawn[:, 1] - 4)
+    assert follows(differences, from_masses(apart)) > ALARM
+    assert fits(np.zeros_like(differences), from_masses(apart)) < ALARM
 
 
 @pytest.mark.parametrize(

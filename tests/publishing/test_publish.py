@@ -52,6 +52,22 @@ def test_metadata_tell_nothing_of_files(tmp_path: Path) -> None:
     check_alike(one / "out.parquet", two / "out.parquet")
 
 
+def test_a_file_has_the_noisy_numbers_and_never_the_true_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever was drawn for the total and for who is left out, that is what the file says."""
+    monkeypatch.setattr(flow, "noisy_total", lambda *_: 271_828)
+    monkeypatch.setattr(flow, "noisy_left_out", lambda *_: (31_415, 92_653))
+
+    release = publish(tmp_path, structure="cells", left_out_share="1/10")
+
+    assert release.noisy_total == 271_828
+    assert release.terms.left_out == (31_415, 92_653)
+    said = b" ".join([*(pq.read_metadata(tmp_path / "out.parquet").metadata or {}).values()])
+    assert b"271828" in said
+    assert b"3000" not in said  # how many rows there are
+
+
 def test_the_ledger_is_charged_once_and_finished(tmp_path: Path) -> None:
     ledger = ht.Ledger.create(tmp_path / "people.ledger", epsilon=1, about="people")
 

@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 import numpy as np
 import pyarrow as pa
 import pytest
+from click.testing import CliRunner
 
 import hushtable as ht
 from hushtable.cli.main import app
@@ -390,8 +391,6 @@ def test_readers_are_told_of_low_memory_too(
 
 
 def test_other_commands_tell_of_low_memory(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from click.testing import CliRunner
-
     monkeypatch.setattr(ht.Domain, "load", raising(MemoryError(CANARY)))
 
     done = CliRunner().invoke(app, ["domain", "show", "age.toml"])
@@ -400,11 +399,41 @@ def test_other_commands_tell_of_low_memory(folder: Path, monkeypatch: pytest.Mon
     assert done.stderr == f"error: {ht.LowMemory()}\n"
 
 
+UNMAPPED = "libflint.so: failed to map segment from shared object"
+
+
+@pytest.mark.parametrize(
+    ("error", "said", "code"),
+    [
+        (ImportError(UNMAPPED), f"error: {ht.LowMemory(ht.LowMemory.OWNER)}\n", 1),
+        (
+            ImportError("libflint.so: cannot map zero-fill pages: Cannot allocate memory"),
+            "too little memory",
+            1,
+        ),
+        (ImportError("No module named 'flint'"), "this is a bug in hushtable (ImportError)", 70),
+        (RuntimeError(CANARY), "this is a bug in hushtable (RuntimeError)", 70),
+    ],
+)
+def test_whatever_fails_after_the_charge_what_was_charged_is_told(
+    error: Exception, said: str, code: int, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A library that there was no room to load is too little memory; a bug tells of the charge, too."""
+    monkeypatch.setattr(flow, "write_release", raising(error))
+    command = ["publish", "age.csv", "--domain", "age.toml", "--epsilon", "0.5", "--size", "10"]
+
+    done = CliRunner().invoke(app, [*command, "-o", "out.parquet", "--ledger", "people.ledger"])
+
+    assert done.exit_code == code
+    assert said in done.stderr
+    assert done.stderr.endswith(f"{CHARGED.format(folder / 'people.ledger')}\n")
+    assert done.stderr.count("stays spent") == 1
+    assert CANARY not in done.stderr
+
+
 def test_an_error_after_the_charge_says_what_was_charged(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from click.testing import CliRunner
-
     full = ht.BadOutput("it cannot be written", "Check its folder.", file="out.parquet")
     monkeypatch.setattr(flow, "write_release", raising(full))
     command = [

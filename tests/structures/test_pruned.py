@@ -17,6 +17,8 @@ from hypothesis import strategies as st
 import hushtable as ht
 from hushtable.domain.attributes import Attribute, Integers
 from hushtable.domain.measure import Measure
+from hushtable.laws.geometric import Geometric
+from hushtable.structures import branching
 from hushtable.structures.addresses import LineAddresses, MortonAddresses
 from hushtable.structures.branching import BranchingTree
 from hushtable.structures.lines import Line
@@ -186,6 +188,21 @@ def test_shares_of_large_trees_cost_the_same(sides: tuple[int, ...], branching: 
 
         assert (shares[0], sum(shares)) == (1, sum(tree.shares))
         assert min(shares) >= 1
+
+
+@pytest.mark.parametrize("shares", [(1, 9, 3, 1), (2, 9, 2, 1), (1, 8, 2, 1), (1, 9, 3, 0)])
+def test_shares_that_cost_another_epsilon_are_never_drawn(
+    shares: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nodes = node_space(ht.Tree(), domain_of(4096))
+
+    def law_at(share: int) -> Geometric:
+        return Geometric(Fraction(share, 100))
+
+    assert nodes.shared_by(70.0, law_at).tree.shares != nodes.tree.shares
+    monkeypatch.setattr(branching, "shares_by", lambda tree, total: shares)
+    with pytest.raises(ht.InternalError, match="another epsilon than was paid"):
+        nodes.shared_by(70.0, law_at)
 
 
 def test_few_people_get_upper_levels_and_many_in_boxes_get_lower_ones() -> None:

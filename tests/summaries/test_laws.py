@@ -16,8 +16,9 @@ from hushtable.laws.acceptance import Acceptance
 from hushtable.laws.gaussian import Gaussian
 from hushtable.laws.geometric import Geometric
 from hushtable.laws.law import NoiseLaw
+from hushtable.laws.thresholds import TruncatedGeometric
 from hushtable.methods.settings import Method
-from hushtable.summaries.flat import acceptance_of
+from hushtable.summaries.flat import acceptance_of, check_method
 from hushtable.summaries.thinning import at_threshold, of_size
 from tests.harness import statistics
 from tests.harness.cases import chosen, few
@@ -459,3 +460,26 @@ def test_the_exact_laws_are_laws() -> None:
     curve = threshold_cdf(COUNTS, CELLS, 5, Acceptance(), Fraction(1, 3))
     assert 0 <= curve(0.01) <= curve(5) <= curve(50) <= curve(10**6) == pytest.approx(1)
     assert next(k for k in count_up() if curve(k) > 0.5) < 100
+
+
+def test_no_cutoff_below_its_threshold_is_drawn() -> None:
+    """Of a law that hides empty cells by a threshold alone: whoever asks for the draw, by whatever way."""
+    law = TruncatedGeometric.calibrated(budget=Fraction(1), change=Fraction(1), delta=Fraction(1, 10**6))
+    fits = [ht.Filter(cutoff=15, two_sided=False), ht.FilterPriority(cutoff=20, size=5, two_sided=False)]
+    others: list[Method] = [
+        ht.Filter(cutoff=14, two_sided=False),
+        ht.Filter(cutoff="14.9", two_sided=False),
+        ht.Filter(cutoff=15),
+        ht.Filter(size=5, two_sided=False),
+        ht.FilterPriority(cutoff=14, size=5, two_sided=False),
+        ht.FilterThreshold(cutoff=15, size=5, two_sided=False),
+        ht.Threshold(threshold=15, two_sided=False),
+        ht.Everything(),
+    ]
+
+    assert law.least_cutoff == 15
+    for method in fits:
+        check_method(method, cells_total=10**30, law=law)
+    for method in others:
+        with pytest.raises(ht.BadChoice, match="a cutoff of 15 or more"):
+            check_method(method, cells_total=10, law=law)

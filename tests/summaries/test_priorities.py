@@ -102,6 +102,30 @@ def test_selection_is_the_exact_order(
         assert rounded_up(reference / sorted(high)[size]) <= tau <= rounded_up(reference / sorted(low)[size])
 
 
+@pytest.mark.parametrize("rules", [RULES[0], RULES[4], RULES[5]], ids=["50", "2^40", "10^26"])
+def test_priorities_that_their_bounds_do_not_tell_apart_are_in_order(rules: list[Acceptance]) -> None:
+    """Two whose Q differ by less than the gap: the order of their lower bounds is wrong as often as right."""
+    reference, ranges = _ranges(rules)
+    generator, wrong = np.random.default_rng(5), 0
+    for _ in range(40):
+        magnitudes = generator.integers(1 << 40, 1 << 41, 2)
+        tops = [Fraction(scaled_q(int(each), -1, rules, Fraction(1))) for each in magnitudes]
+        first = int(generator.integers(1 << 60, 1 << 62))
+        # Of the second, U is such that both Q are nearly equal.
+        second = int(first * tops[0] / tops[1]) + int(generator.integers(-(1 << 20), 1 << 20))
+        words = [first, second]
+        qs = [top * word for top, word in zip(tops, words, strict=True)]
+        bounds = _lower_bounds(magnitudes, np.array(words, dtype=np.uint64), ranges[-1], reference)
+        wrong += bool(bounds[0] < bounds[1]) is not (qs[0] < qs[1])
+        source = Scripted([*words, *Replay(5).words(20).tolist()])
+        bands = np.full(2, -1, dtype=np.int8)
+
+        (winner,), _ = largest_priorities(magnitudes, bands, rules, source, size=1)
+
+        assert winner == int(qs[1] < qs[0])
+    assert wrong > 5
+
+
 def test_equal_words_are_told_apart_by_later_bits() -> None:
     # Cells with the same count and the same 64 bits: each wins for some later bits, so their order does not.
     # Which cell reads which bits is the sort's choice, and differs between processors: a fair third of the

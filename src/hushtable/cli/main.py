@@ -24,7 +24,7 @@ from hushtable.cli.commanding import CommandGroup, Option
 from hushtable.cli.grouping import GroupedCommand
 from hushtable.cli.logs import LOG, log_to
 from hushtable.cli.saying import in_options
-from hushtable.errors import HushtableError, LowMemory
+from hushtable.errors import HushtableError, LowMemory, short_of_memory
 
 _BUG = """\
 error: this is a bug in hushtable ({kind}). Please report it, with the command but without your data.
@@ -56,17 +56,19 @@ class Commands(CommandGroup):
             after_its_echo = "\n" if sys.stderr.isatty() else ""  # of ^C
             click.echo(f"{after_its_echo}stopped.{state}", err=True)
             code = _STOPPED + max(_heard, default=signal.SIGINT)
-        except MemoryError:
-            click.echo(f"error: {LowMemory()}", err=True)
-            code = LACKING
         except click.Abort:
             raise
         except Exception as error:
             broken_pipe = isinstance(error, OSError) and error.errno == errno.EPIPE
             if broken_pipe or hasattr(error, "exit_code"):  # click's own: wrong usage, or an exit
                 raise
-            _report_bug(error)
-            code = BUG
+            if short := short_of_memory(error):
+                click.echo(f"error: {LowMemory()}", err=True)
+            else:
+                _report_bug(error)
+            if ctx.obj is not None and ctx.obj.begun:
+                click.echo(ctx.obj.state, err=True)
+            code = LACKING if short else BUG
         LOG.info("exit %s", code)
         # Raised here and not above, so that nothing leads to the error itself.
         raise click.exceptions.Exit(code)

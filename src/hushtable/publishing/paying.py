@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import ParamSpec, TypeVar
 
-from hushtable.errors import HushtableError, LowMemory, Stopped
+from hushtable.errors import HushtableError, LowMemory, Stopped, short_of_memory
 from hushtable.laws.costs import Cost
 from hushtable.ledger.ledger import Ledger
 
@@ -87,7 +87,9 @@ class Payment:
             pass
         except LowMemory as error:
             short = error.hint
-        except MemoryError:
+        except (MemoryError, ImportError) as error:
+            if not short_of_memory(error):
+                raise
             short = LowMemory.OWNER
         # Raised here and not above, so that nothing leads to the first error: NumPy's tells how many cells.
         raise LowMemory(short, self.state) if short else Stopped(self.state)
