@@ -55,6 +55,7 @@ class Attack:
     words: Mapping[str, Any]  # of `ht.publish`
     delta: float = 0.0  # of a statement that follows from what is promised, where that is a rho
     copies: int = 2_500  # in one publication
+    texts: bool = False  # whether places are texts that nobody lists
 
     @property
     def promised(self) -> tuple[float, float]:
@@ -122,14 +123,14 @@ def _runs(attack: Attack, own: Rows, folder: Path, publications: int) -> Iterato
     people = [*attack.others, *own]
     most = 1 + max(person for person, *_ in people)
     rows = [
-        (copy, copy * most + person, place, kind)
+        (copy, copy * most + person, f"place {place}" if attack.texts else place, kind)
         for copy in range(attack.copies)
         for person, place, kind in people
     ]
     data = pa.table(dict(zip(_NAMES, map(list, zip(*rows, strict=True)), strict=True)))
     domain = ht.Domain(
         copy=ht.integers(0, attack.copies - 1),
-        place=ht.integers(0, PLACES - 1),
+        place=ht.any_text(longest=9) if attack.texts else ht.integers(0, PLACES - 1),
         kind=ht.integers(0, KINDS - 1),
     )
     output = folder / "release.parquet"
@@ -253,6 +254,9 @@ def attacks() -> Iterator[Attack]:
         yield Attack(name=f"{law}, max_cells=2", own=_TWO_CELLS, others=_TOWN, words=people)
         yield Attack(name=f"{law}, max_cells=2, both alone", own=_TWO_CELLS, others=_ELSEWHERE, words=people)
         yield Attack(name=f"{law}, max_cells=2 of 4", own=_FOUR_CELLS, others=_TOWN, words=people)
+        for own in (_TWO_CELLS, _FOUR_CELLS):
+            name = f"{law}, max_cells=2 of {len(set(own))} texts"
+            yield Attack(name=name, own=own, others=_ELSEWHERE, words=people, texts=True)
     sampled = _BOTH | {"law": "truncated-geometric", "unit": _IN_TWO, "size": 2}
     yield Attack(name="truncated-geometric, size=2", own=_TWO_CELLS, others=_TOWN, words=sampled, copies=1)
 
