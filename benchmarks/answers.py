@@ -81,6 +81,7 @@ def _publish(data: Data, method: ht.Priority | ht.FilterPriority | ht.Everything
         summary=method,
         output=Path(folder) / "released.parquet",
         overwrite=True,
+        ledger=False,
     )
 
 
@@ -406,7 +407,9 @@ def _large_release(folder: str) -> ht.Release:
         }
     )
     method = ht.Priority(size=_SPEED_ROWS)
-    return ht.publish(rows, domain=domain, epsilon=1, summary=method, output=Path(folder) / "commute.parquet")
+    return ht.publish(
+        rows, domain=domain, epsilon=1, summary=method, output=Path(folder) / "commute.parquet", ledger=False
+    )
 
 
 def _questions(random: np.random.Generator) -> Iterator[dict[str, object]]:

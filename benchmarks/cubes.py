@@ -61,13 +61,13 @@ def adult(say: Say) -> Sheet:
     domain = ht.Domain.load(_DOMAIN)
     pairs, single = (list(combinations(domain.names, many)) for many in (2, 1))
     truth = _truth(domain, pairs + single)
-    publish: Callable[..., ht.Release] = partial(ht.publish, _DATA, domain=domain, epsilon=1)
+    publish: Callable[..., ht.Release] = partial(ht.publish, _DATA, domain=domain, epsilon=1, ledger=False)
     equal = ht.Marginals("all-1", "all-2")
     cells = {names: truth[names].size for names in chain(single, pairs)}
     by_root = ht.Marginals("all-1", "all-2", weights="auto")
     arms: dict[str, tuple[int, Callable[..., ht.Release]]] = {
         "every cell": (_DENSE_RELEASES, partial(publish, summary=ht.Everything())),
-        "filter-priority": (_RELEASES, partial(publish, size=sum(cells.values()))),
+        "filter-priority": (_RELEASES, partial(publish, structure="cells", size=sum(cells.values()))),
         "equal": (_RELEASES, partial(publish, structure=equal, size=_SIZE)),
         "by root": (_RELEASES, partial(publish, structure=by_root, size=_SIZE)),
     }

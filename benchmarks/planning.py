@@ -101,6 +101,7 @@ def _check_answers(table: Table, method: Method, epsilon: Fraction, *, corrected
             count_column="people",
             summary=method,
             output=Path(folder) / "released.parquet",
+            ledger=False,
         )
         answers = np.zeros(table.cells_total)
         if corrected and (release.cutoff or 0) > 1:

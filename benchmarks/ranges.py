@@ -132,6 +132,7 @@ class Table:
             structure=arm.structure,
             output=Path(folder) / "released.parquet",
             overwrite=True,
+            ledger=False,
         )
         release.to_arrow()  # before the file is replaced
         return release

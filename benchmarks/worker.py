@@ -105,7 +105,7 @@ def publish(rows: str, domain: str, size: int, memory: str, output: str) -> Numb
     """Publish the rows of a file."""
     import hushtable as ht
 
-    settings: dict[str, Any] = {"output": output, "overwrite": True, "memory": memory}
+    settings: dict[str, Any] = {"output": output, "overwrite": True, "memory": memory, "ledger": False}
     # Also where there are fewer cells than rows are asked for, which is refused otherwise.
     release = ht.publish(rows, domain=domain, epsilon=_EPSILON, size=size, anyway=True, **settings)
     return {"rows": len(release), "peak": peak_bytes()}
