@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -13,6 +13,7 @@ from hushtable.answers.estimation.law import Assumption
 from hushtable.answers.estimation.parts import Answers
 from hushtable.answers.question import Question
 from hushtable.answers.sketched.rows import Combine
+from hushtable.answers.synthetic.rows import SyntheticRows
 from hushtable.conditions.selection import Selection
 from hushtable.errors import BadQuery
 
@@ -75,6 +76,16 @@ class Answerer(Protocol):
 
     def groups(self, question: Question) -> GroupsAnswered:
         """Estimate the sum for each group."""
+
+    def rows(self, names: Sequence[str] | None, *, count: int | None) -> SyntheticRows:
+        """Return synthetic rows: so many, or as many as were counted."""
+        fact = "synthetic rows are made of several tables, or of a hierarchy, and this release is neither"
+        raise BadQuery(fact, "Ask it, or publish with `ask`, or with ht.Hierarchy(...).")
+
+    def whole(self) -> NDArray[np.int64]:
+        """Return whole numbers for all rows of the release, which add up."""
+        fact = "whole numbers add up along a hierarchy, and this release is of another structure"
+        raise BadQuery(fact, "Publish with ht.Hierarchy(...).")
 
     def combined(self, combine: Combine) -> Answerer:
         """Return what answers with rows of a sketch put together this way."""

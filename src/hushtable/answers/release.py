@@ -25,6 +25,7 @@ from hushtable.answers.noise_share import NoiseShare, noise_share
 from hushtable.answers.others import without
 from hushtable.answers.question import Question
 from hushtable.answers.sketched.rows import Combine
+from hushtable.answers.synthetic.rows import SyntheticRows
 from hushtable.conditions.conditions import selected
 from hushtable.conditions.naming import place_of
 from hushtable.conditions.selection import Selection
@@ -184,6 +185,55 @@ class Release(ReleaseFile):
         if top is not None:
             found = found.largest(top)
         return self._table_of(found, items, confidence)
+
+    @within_memory
+    def rows(self, names: str | Sequence[str] | None = None, /, *, count: int | None = None) -> pa.Table:
+        """Return synthetic rows, one for each counted person, as a pyarrow Table. None of them is a person.
+
+        Of a hierarchy, they reproduce the whole numbers of every published level exactly (`whole`). Of
+        several tables, they follow what the tables say together, as nearly as whole rows can; `names` says
+        which attributes they have, for there may be too many for all. What no table says of attributes
+        together is filled in as evenly as the tables allow, so that rows hold nothing beyond the release, and
+        cost no privacy. No lots are drawn: equal releases give equal rows. `count` asks for another number of
+        rows. The table's metadata say that it is synthetic.
+
+        Rows have no intervals: noise, and what was filled in, look like people. Ask the release where it
+        matters how sure a count is.
+        """
+        return self._synthetic(names, count).table()
+
+    @within_memory
+    def write_rows(
+        self,
+        path: str | PathLike[str],
+        /,
+        *,
+        names: str | Sequence[str] | None = None,
+        count: int | None = None,
+        overwrite: bool = False,
+    ) -> int:
+        """Write synthetic rows as a Parquet file, and return how many they are (`rows`)."""
+        made = self._synthetic(names, count)
+        made.write(path, overwrite=overwrite)
+        return made.number
+
+    def _synthetic(self, names: str | Sequence[str] | None, count: int | None) -> SyntheticRows:
+        if count is not None and as_count(count, name="count") < 0:
+            raise BadNumber(name="count", value=count, allowed="is below 0", hint="Ask for 0 rows or more.")
+        return self._answerer.rows([names] if isinstance(names, str) else names, count=count)
+
+    @within_memory
+    def whole(self) -> pa.Table:
+        """Return the rows of a hierarchy with a column `whole`: whole numbers, 0 or more, that add up.
+
+        The whole number of a node is shared out among the nodes below it, from the total down, in proportion
+        to the fitted counts, by largest remainders. What is not in a published child is in absent ones. Such
+        numbers are not right on average: small counts come out too high, because none is below 0.
+        """
+        import pyarrow as pa
+
+        table = self.to_arrow()
+        return table.append_column("whole", pa.array(self._answerer.whole()))
 
     @within_memory
     def others(

@@ -166,6 +166,7 @@ _PLACES = {
         "report": "hushtable.cli.report:report",
         "card": "hushtable.cli.card:card",
         "export": "hushtable.cli.release:export",
+        "rows": "hushtable.cli.rows:rows",
         "thin": "hushtable.cli.release:thin",
     },
 }

@@ -26,6 +26,8 @@ from hushtable.answers.hierarchies.walking import walked
 from hushtable.answers.nodes.boxes import FEWER_GROUPS
 from hushtable.answers.pruned.answering import Weighted
 from hushtable.answers.question import Question
+from hushtable.answers.synthetic.levels import WholeLevel, positions, whole_levels
+from hushtable.answers.synthetic.rows import SyntheticRows
 from hushtable.conditions.selection import Selection
 from hushtable.domain.items import Item
 from hushtable.errors import BadQuery
@@ -35,6 +37,11 @@ from hushtable.structures.hierarchy import HierarchySpace
 _PROMISE = (
     "the interval holds for the true answer of any group, whatever it has in nodes below the cutoff of "
     "{:,.10g}, which are not in this file; the estimate spreads what they hold evenly over their cells"
+)
+_ROWS = (
+    "These rows are synthetic: none of them is a person. They reproduce the whole numbers of every published "
+    "level. What a level does not show is spread evenly over the cells below it. The noise is in them: use "
+    "answers with intervals where it matters how sure a count is."
 )
 _COMPLETE = "the interval holds for the true answer"
 _AT_ONCE = 1 << 12  # groups
@@ -108,6 +115,32 @@ class HierarchyAnswers(Answerer):
         codes = np.stack([axes[axis].codes[mine] for axis, mine in zip(at, index, strict=True)], axis=1)
         words = groups_note(self._promise, question, groups=number)
         return GroupsAnswered(codes, found, words, number)
+
+    def whole(self) -> NDArray[np.int64]:
+        """Return whole numbers for all rows of the release, which add up."""
+        return np.concatenate([level.numbers for level in self._whole(None)])
+
+    def rows(self, names: Sequence[str] | None, *, count: int | None) -> SyntheticRows:
+        """Return synthetic rows: those that the whole numbers count."""
+        if names is not None:
+            fact = "synthetic rows of a hierarchy have all of its attributes"
+            raise BadQuery(fact, "Leave the names out.")
+        tree, levels = self._tree, self._whole(count)
+        starts, numbers = np.unique(positions(tree, self._fit, levels), return_counts=True)
+        ranks, _ = tree.boxes(starts, tree.levels - 1)
+        codes = [chain.codes(chain.finest, ranks[:, axis]) for axis, chain in enumerate(tree.chains)]
+        items = tuple(
+            Item(place, chain.levels[-1])
+            for place, chain in zip(self._nodes.places, tree.chains, strict=True)
+        )
+        note = _ROWS if count is None else f"{_ROWS} Their number was asked for: {count:,}."
+        domain = self._release.domain
+        return SyntheticRows(domain, items, np.stack(codes, axis=1), numbers.astype(np.int64), note)
+
+    def _whole(self, count: int | None) -> list[WholeLevel]:
+        """Return the whole numbers of all levels, for so many people in all."""
+        total = round(float(self._fit.masses[0][0])) if count is None else count
+        return whole_levels(self._fit, total=total)
 
     def _axes(self, selection: Selection, items: Sequence[Item]) -> list[Covered]:
         levels = {item.place: item.level for item in items}

@@ -30,13 +30,24 @@ from hushtable.answers.estimation.sums import Opened
 from hushtable.answers.estimation.tails import noise
 from hushtable.answers.noise_share import sure_from
 from hushtable.answers.question import Question
+from hushtable.answers.synthetic.rows import SyntheticRows
+from hushtable.answers.synthetic.tables import agreeing, rounded
 from hushtable.answers.tables.grouping import PartGroups
 from hushtable.answers.tables.raked import MOST_COMBINATIONS, Margin, on_grid, raked, sets_of_axes
 from hushtable.answers.tables.totals import with_total
 from hushtable.answers.tables.whole import MOST_CODES, AskedAlong, WholeTable, WholeTables, allowed_codes
+from hushtable.conditions.conditions import selected
 from hushtable.conditions.selection import Selection
 from hushtable.domain.domain import Domain
-from hushtable.domain.items import Item, attribute_at, codes_at, is_as_fine, label_of, parents_between
+from hushtable.domain.items import (
+    Item,
+    attribute_at,
+    codes_at,
+    is_as_fine,
+    items_of,
+    label_of,
+    parents_between,
+)
 from hushtable.errors import BadQuery, BadRelease, shown
 from hushtable.methods.weights import weights_of
 from hushtable.release.terms import Terms
@@ -46,6 +57,11 @@ from hushtable.structures.table_space import Marginal, TableSpace
 
 _SHOWN_TABLES = 12
 WHOLE = "whole tables"  # where numbers come from, if these know them
+_ROWS = (
+    "These rows are synthetic: none of them is a person. They follow what the published tables say together, "
+    "as nearly as whole rows can, and what these leave open is filled in as evenly as they allow. The noise "
+    "is in them: use answers with intervals where it matters how sure a count is."
+)
 _FITTED = "The estimate combines all tables that are published whole"
 _CUT = (
     "The condition cuts through values that they do not tell apart. The interval covers the true answer, "
@@ -172,6 +188,40 @@ class TableAnswers(Answerer):
             within = selection.within(part.domain, range(len(finest)))
             return part.answers.cell(within, chance=chance)
         raise self._refused(finest)
+
+    def rows(self, names: Sequence[str] | None, *, count: int | None) -> SyntheticRows:
+        """Return synthetic rows of the attributes of all tables, or of some."""
+        finest: dict[int, Item] = {}
+        for item in self._space.items:
+            if item.place not in finest or is_as_fine(self._domain, item, finest[item.place]):
+                finest[item.place] = item
+        if names is None:
+            items = [finest[place] for place in sorted(finest)]
+        else:
+            items = list(items_of(self._domain, list(names)))
+        shape = tuple(attribute_at(self._domain, item).size for item in items)
+        if prod(shape) > MOST_GROUPS:
+            fact = f"these attributes have {prod(shape):,} combinations, and rows are made of {MOST_GROUPS:,}"
+            raise BadQuery(fact, "Name fewer attributes, or coarser levels, as in month(day).")
+        if self._negative:
+            raise BadQuery("amounts may be below 0 in this release, and rows cannot", "Ask it instead.")
+        question = Question(selected(self._domain, None), items, chance=0.05)
+        known = self._answered(question, self._codes(question)) is not None
+        if not known and next(self._sparse(items), None) is None:
+            question = replace(question, model=True)
+        found = self.groups(question)
+        values = found.beside["model"] if question.model else found.answers.value
+        # Axes in the order of the domain, as margins have them.
+        order = np.argsort([item.place for item in items], kind="stable")
+        axes = [items[axis] for axis in order]
+        margins = list(self._margins(axes, above=True)) if self._whole.lattice.tables else []
+        grid = agreeing(values.reshape(shape).transpose(order), margins)
+        values = grid.transpose(np.argsort(order)).ravel()
+        total = round(float(values.sum())) if count is None else count
+        numbers = rounded(found.codes, values, shape, total=total)
+        some = np.flatnonzero(numbers)
+        note = _ROWS if count is None else f"{_ROWS} Their number was asked for: {count:,}."
+        return SyntheticRows(self._domain, tuple(items), found.codes[some], numbers[some], note)
 
     def groups(self, question: Question) -> GroupsAnswered:
         """Estimate the sum for each group."""
