@@ -136,6 +136,19 @@ def test_every_category_has_a_bar_an_interval_and_a_label(many: int) -> None:
     check_page(figure)
 
 
+@pytest.mark.parametrize(
+    ("last", "seen"), [(0, ["0"]), (2, ["0", "1", "2"]), (25, ["0", "5", "10", "15", "20", "25"])]
+)
+def test_between_whole_numbers_there_is_no_label(last: int, seen: list[str]) -> None:
+    zone, home = (
+        {"name": name, "integers": {"low": 0, "high": high}} for name, high in (("zone", last), ("home", 2))
+    )
+    squares = picture(release(zone, home))
+
+    found = [text.get_text() for side in "xy" for text in tick_texts(squares.axes[0], side)]
+    assert sorted(found) == sorted([*seen, "0", "1", "2"])
+
+
 @pytest.mark.parametrize("many", chosen([61, 450, 1_500, 6_000], [0, 2]))
 def test_of_very_many_groups_the_largest_are_shown_and_the_caption_says_so(many: int) -> None:
     figure = picture(release(categories(many)))

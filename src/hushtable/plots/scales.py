@@ -68,6 +68,11 @@ class Along:
         return isinstance(self.kind, Times) and self.spans is not None
 
     @property
+    def whole(self) -> bool:
+        """Whether they lie on a line of numbers, each of them a whole one."""
+        return isinstance(self.kind, Integers) and self.spans is not None
+
+    @property
     def line(self) -> NDArray[np.float64]:
         """The edges of each: on their line, or around 0, 1, ... in a list."""
         return np.arange(len(self))[:, None] + [-0.5, 0.5] if self.spans is None else self.spans

@@ -23,7 +23,7 @@ def label_groups(axis: Axis, groups: Along, *, length: float, longest: int) -> N
     if groups.timed:
         _label_times(axis, most=int(length / 0.75))
     elif groups.spans is not None:
-        label_numbers(axis, most=10)
+        label_numbers(axis, most=10, whole=groups.whole)
     else:
         labels, places = cut(groups.labels, longest), range(len(groups))
         fits = int(length / 0.15)
@@ -65,14 +65,17 @@ def label_amounts(axis: Axis, amounts: Amounts) -> None:
         axes.margins(y=0.03)
 
 
-def label_numbers(axis: Axis, *, most: int, plain_below: float = 10**4) -> None:
+def label_numbers(axis: Axis, *, most: int, plain_below: float = 10**4, whole: bool = False) -> None:
     """Label an axis with at most so many round numbers; a logarithmic one with powers of 10."""
     from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter
 
     if axis.get_scale() == "log":
         axis.set_minor_formatter(NullFormatter())
     else:
-        axis.set_major_locator(MaxNLocator(nbins=most, steps=[1, 2, 2.5, 5, 10]))
+        least = 1 if whole else 2  # there may be no second whole number
+        axis.set_major_locator(
+            MaxNLocator(nbins=most, integer=whole, min_n_ticks=least, steps=[1, 2, 2.5, 5, 10])
+        )
     axis.set_major_formatter(
         FuncFormatter(lambda value, _: number_text(float(value), plain_below=plain_below))
     )
