@@ -35,6 +35,16 @@ def test_cutoffs_are_those_of_exact_sums(found: ht.LawComparison) -> None:
     assert found.declared in found.by_cells_total
 
 
+def test_what_is_declared_stands_apart_from_its_neighbours() -> None:
+    near = ht.compare_laws(
+        ht.Domain(view=ht.integers(0, 125_000_000 - 1)), epsilon=1, delta="1e-6", size=10_000,
+        unit=ht.Unit("person", max_cells=9),
+    )  # fmt: skip
+
+    assert [each.cells_total for each in near.by_cells_total][:4] == [10**4, 10**6, 125_000_000, 10**10]
+    assert [each.cells_a_unit for each in near.by_cells_a_unit][3:6] == [5, 9, 20]
+
+
 def test_the_lowest_is_what_is_published(found: ht.LawComparison, tmp_path: Path) -> None:
     import pyarrow as pa
 
@@ -54,7 +64,7 @@ def test_the_page_and_the_picture_say_it(found: ht.LawComparison, tmp_path: Path
     page = str(found)
 
     assert [">", "10", "208", "133", "83", "*", "71"] in [line.split() for line in page.splitlines()]
-    assert "gaussian-stability from 10^10 cells in all on" in page
+    assert "gaussian-stability from 10^10 on." in page
     assert max(map(len, page.splitlines())) <= 100
     found.draw(tmp_path / "laws.png")
     assert (tmp_path / "laws.png").stat().st_size > 10_000

@@ -47,7 +47,7 @@ class LawComparison:
     >>> import hushtable as ht
     >>> homes = ht.Domain(home=ht.integers(0, 10**12 - 1))
     >>> ht.compare_laws(homes, epsilon=1, delta="1e-6", size=1000).turns[0]
-    'Lowest: truncated-geometric from 1 cells a unit on, gaussian-stability from 3 cells a unit on.'
+    'By cells a unit, the lowest is truncated-geometric from 1 on, gaussian-stability from 3 on.'
     """
 
     title: str
@@ -146,7 +146,7 @@ def compare_laws(
         )
 
     own_point = point(own, cells)
-    units, totals = sorted({*_CELLS_A_UNIT, own}), sorted({*_CELLS, cells})
+    units, totals = _beside(own, _CELLS_A_UNIT, apart=1.3), _beside(cells, _CELLS, apart=10)
     return LawComparison(
         title=declared.title,
         cost=cost,
@@ -155,6 +155,11 @@ def compare_laws(
         by_cells_total=tuple(own_point if each == cells else point(own, each) for each in totals),
         declared=own_point,
     )
+
+
+def _beside(own: int, others: Sequence[int], *, apart: float) -> list[int]:
+    """Return a number among others, without those whose labels it would overprint in a picture."""
+    return sorted([own, *(each for each in others if not 1 / apart < each / own < apart)])
 
 
 def _table(name: str, points: Sequence[LawPoint], declared: LawPoint, said: Any) -> str:
@@ -175,8 +180,8 @@ def _turns(name: str, best: Sequence[tuple[str, str]]) -> str:
     said = []
     for place, (at, law) in enumerate(best):
         if not place or law != best[place - 1][1]:
-            said.append(f"{law} from {at} {name} on")
-    return f"Lowest: {', '.join(said)}."
+            said.append(f"{law} from {at} on")
+    return f"By {name}, the lowest is {', '.join(said)}."
 
 
 def _as_dict(point: LawPoint) -> dict[str, Any]:
