@@ -160,14 +160,14 @@ class TooManyCells(HushtableError, ValueError):
     >>> import hushtable as ht
     >>> print(ht.TooManyCells(cells_total=10**12, limit=10**8))
     Everything() would publish all 1000000000000 cells; at most 100000000 are allowed.
-    Use a summary such as Priority(size=100_000), whose cost does not follow the number of cells.
+    Use a summary such as Priority(size=100_000), whose cost does not grow with the number of cells.
     """
 
     def __init__(self, *, cells_total: int, limit: int) -> None:
         self.cells_total, self.limit = cells_total, limit
         super().__init__(
             f"Everything() would publish all {cells_total} cells; at most {limit} are allowed.\n"
-            "Use a summary such as Priority(size=100_000), whose cost does not follow the number of cells."
+            "Use a summary such as Priority(size=100_000), whose cost does not grow with the number of cells."
         )
 
 
@@ -197,14 +197,14 @@ class UnsafeEntropy(HushtableError):
     Traceback (most recent call last):
         ...
     hushtable.errors.UnsafeEntropy: a Replay stream can be replayed, so it protects nobody.
-    It is for tests only; use `KeyStream()`, whose bits come from the operating system's entropy.
+    It is for tests only. Use `KeyStream()`, whose bits come from the operating system.
     """
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
         super().__init__(
             f"a {kind} stream can be replayed, so it protects nobody.\n"
-            "It is for tests only; use `KeyStream()`, whose bits come from the operating system's entropy."
+            "It is for tests only. Use `KeyStream()`, whose bits come from the operating system."
         )
 
 
@@ -213,11 +213,11 @@ class InternalError(HushtableError):
 
     >>> import hushtable as ht
     >>> print(ht.InternalError("a certified sum passed 1"))
-    a certified sum passed 1. This is a bug in hushtable: please report it with the call that led here.
+    a certified sum passed 1. This is a bug in hushtable. Please report it with the call that led here.
     """
 
     def __init__(self, fact: str) -> None:
-        super().__init__(f"{fact}. This is a bug in hushtable: please report it with the call that led here.")
+        super().__init__(f"{fact}. This is a bug in hushtable. Please report it with the call that led here.")
 
 
 class BadDomain(HushtableError, ValueError):
@@ -272,7 +272,7 @@ class BadData(HushtableError, ValueError):
 
 
 class BadRelease(HushtableError, ValueError):
-    """A file is no release, is damaged or is of a newer format; or the parts of a release do not fit.
+    """A file is not a release, is damaged or is of a newer format; or the parts of a release do not fit.
 
     >>> import hushtable as ht
     >>> print(ht.BadRelease("it is cut off or damaged", "Get the file again.", file="commute.parquet"))
@@ -313,7 +313,7 @@ class BudgetExceeded(HushtableError):
     >>> from fractions import Fraction
     >>> print(ht.BudgetExceeded(needed=Fraction(1, 5), left=Fraction(1, 10)))
     this release costs epsilon=1/5, but only epsilon=1/10 is left.
-    Lower `epsilon` or stop here: what is spent on these people stays spent.
+    Lower `epsilon`, or stop here: what was spent on these people stays spent.
     `hushtable ledger show` lists what was spent.
     """
 
@@ -340,7 +340,7 @@ class BudgetExceeded(HushtableError):
         parts = " or ".join(f"`{part}`" for part in lower)
         super().__init__(
             f"{cost} {name}={written(needed)}{because}, but only {name}={written(left)} is left{after}.\n"
-            f"Lower {parts} or stop here: what is spent on these people stays spent.\n"
+            f"Lower {parts}, or stop here: what was spent on these people stays spent.\n"
             "`hushtable ledger show` lists what was spent."
         )
 
@@ -365,13 +365,14 @@ class LowMemory(HushtableError, MemoryError):
 
     >>> import hushtable as ht
     >>> print(ht.LowMemory(state="Nothing was charged. No output was written."))
-    there was too little memory. Close other programs, or take a machine that has more.
+    there was too little memory. Close other programs, or use a larger machine.
     Nothing was charged. No output was written.
     """
 
-    READER = "Close other programs, or take a machine that has more."
+    READER = "Close other programs, or use a larger machine."
     OWNER = (
-        "Give more: --memory 4GB, or memory='4GB'; or close other programs, or take a machine that has more."
+        "Allow more with --memory 4GB, or memory='4GB' in Python. Or close other programs, or use a "
+        "larger machine."
     )
 
     def __init__(self, hint: str = READER, state: str = "") -> None:
@@ -444,13 +445,13 @@ class MissingPackage(HushtableError, ImportError):
 
     >>> import hushtable as ht
     >>> print(ht.MissingPackage("to_pandas", "pandas"))
-    to_pandas needs the package pandas, which is not installed. Give: pip install pandas
+    to_pandas needs the package pandas, which is not installed. Run: pip install pandas
     """
 
     def __init__(self, call: str, package: str, *, install: str = "") -> None:
         self.call, self.package, self.install = call, package, install or package
         super().__init__(
-            f"{call} needs the package {package}, which is not installed. Give: pip install {self.install}"
+            f"{call} needs the package {package}, which is not installed. Run: pip install {self.install}"
         )
 
 
@@ -460,7 +461,7 @@ class MissingJava(HushtableError, OSError):
     >>> import hushtable as ht
     >>> print(ht.MissingJava("there is no `java` on PATH"))
     Spark needs Java 17 or newer, but there is no `java` on PATH.
-    Install one, or set JAVA_HOME to the folder of one:
+    Install Java, or set JAVA_HOME to its folder:
       Debian, Ubuntu   apt-get install openjdk-17-jre-headless
       macOS            brew install openjdk@17
       conda            conda install openjdk
@@ -470,7 +471,7 @@ class MissingJava(HushtableError, OSError):
         self.fact = fact
         super().__init__(
             f"Spark needs Java 17 or newer, but {fact}.\n"
-            "Install one, or set JAVA_HOME to the folder of one:\n"
+            "Install Java, or set JAVA_HOME to its folder:\n"
             "  Debian, Ubuntu   apt-get install openjdk-17-jre-headless\n"
             "  macOS            brew install openjdk@17\n"
             "  conda            conda install openjdk"
@@ -483,16 +484,16 @@ class MissingBrowser(HushtableError, OSError):
     >>> import hushtable as ht
     >>> print(ht.MissingBrowser())
     a PDF is printed by Chromium, and no Chromium was found on PATH.
-    Install one (Debian, Ubuntu: apt-get install chromium), or name one by HUSHTABLE_CHROMIUM.
-    Or write .html, and print that from any browser.
+    Install it (Debian, Ubuntu: apt-get install chromium), or set HUSHTABLE_CHROMIUM to its path.
+    Or write .html, and print it from any browser.
     """
 
     def __init__(self, fact: str = "") -> None:
         self.fact = fact
         super().__init__(
             f"a PDF is printed by Chromium, and {fact or 'no Chromium was found on PATH'}.\n"
-            "Install one (Debian, Ubuntu: apt-get install chromium), or name one by HUSHTABLE_CHROMIUM.\n"
-            "Or write .html, and print that from any browser."
+            "Install it (Debian, Ubuntu: apt-get install chromium), or set HUSHTABLE_CHROMIUM to its path.\n"
+            "Or write .html, and print it from any browser."
         )
 
 
@@ -529,7 +530,7 @@ class WastedRelease(HushtableError, ValueError):
     >>> print(ht.WastedRelease(["a size of 500 is more than the 300 cells there are"], "Ask for fewer rows."))
     this release would be wasted, so nothing was read and nothing was charged:
     a size of 500 is more than the 300 cells there are.
-    Ask for fewer rows. To publish it as it is: --anyway, or anyway=True in Python.
+    Ask for fewer rows. To publish it all the same, give --anyway, or anyway=True in Python.
     """
 
     def __init__(self, reasons: Sequence[str], hint: str) -> None:
@@ -537,7 +538,7 @@ class WastedRelease(HushtableError, ValueError):
         listed = "\n".join(f"{reason}." for reason in self.reasons)
         super().__init__(
             f"this release would be wasted, so nothing was read and nothing was charged:\n{listed}\n"
-            f"{hint} To publish it as it is: --anyway, or anyway=True in Python."
+            f"{hint} To publish it all the same, give --anyway, or anyway=True in Python."
         )
 
 
@@ -547,7 +548,7 @@ class UnreviewedDomain(HushtableError, ValueError):
     >>> import hushtable as ht
     >>> print(ht.UnreviewedDomain("Visits"))
     the domain 'Visits' is a draft: its file says reviewed = false, so its values may be drawn from the data.
-    Replace each value by a public fact (a code list, a legal range), then delete the line `reviewed = false`.
+    Replace each value with a public fact (a code list, a legal range), then delete the line reviewed = false.
     """
 
     def __init__(self, title: str) -> None:
@@ -555,6 +556,6 @@ class UnreviewedDomain(HushtableError, ValueError):
         super().__init__(
             f"the domain {shown(title)} is a draft: its file says reviewed = false, "
             "so its values may be drawn from the data.\n"
-            "Replace each value by a public fact (a code list, a legal range), "
-            "then delete the line `reviewed = false`."
+            "Replace each value with a public fact (a code list, a legal range), "
+            "then delete the line reviewed = false."
         )

@@ -47,7 +47,7 @@ def test_it_is_the_total_less_the_largest(release: ht.Release) -> None:
 
 
 def test_there_must_be_others(release: ht.Release) -> None:
-    with pytest.raises(ht.BadQuery, match="there are 50 groups, so that none is left beside the 50 largest"):
+    with pytest.raises(ht.BadQuery, match="there are 50 groups, so none is left beside the 50 largest"):
         release.others("town", top=50)
     with pytest.raises(ht.BadNumber, match="top"):
         release.others("town", top=0)

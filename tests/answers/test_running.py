@@ -170,7 +170,10 @@ def test_other_texts_are_refused(text: Any, message: str) -> None:
     ("text", "message"),
     [
         ("SELEC 1", 'DuckDB cannot read the query: syntax error at or near "SELEC".\n'),
-        ("SELECT 1 FROM other", "there is no table 'other'.\nThe rows of a release are the table `release`."),
+        (
+            "SELECT 1 FROM other",
+            "there is no table 'other'.\nThe rows of a release are the table `release`.",
+        ),
         ("SELECT other.home FROM release", "there is no table 'other'"),
         (
             "SELECT hom FROM release",

@@ -401,7 +401,7 @@ def test_one_sided_noise_on_every_node(tmp_path: Path) -> None:
         (lambda r: r.total("a = 1 OR b = 2"), "a tree answers boxes"),
         (lambda r: r.by("a", where="a = 1 OR b = 2"), "a tree answers boxes"),
         (lambda r: r.total(corrected=True), "no noisy total"),
-        (lambda r: r.by("a", corrected="no"), "is no choice"),
+        (lambda r: r.by("a", corrected="no"), "is not allowed"),
         (lambda r: r.total(c=1), "there is no attribute 'c'"),
         (lambda r: r.at(a=1), "none is given for 'b'"),
     ],

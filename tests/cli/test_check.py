@@ -38,7 +38,7 @@ when              VARCHAR                     6             0           0    1 b
                   as 366 x 1 day                                             dropped
 
 rows read              7
-rows dropped           4  each once, whatever rules drop it
+rows dropped           4  (a row that breaks several rules is counted once)
   without a unit       1  no value in person_id
 rows beyond the bound  1  more than 1 of one unit
 rows counted           2
@@ -50,7 +50,7 @@ units                  2  with rows that are not dropped
          1          2
          2          3
 
-Cells, occupied or not: 29,280,000,000 (about 10^10.5)
+Cells in all, occupied or not: 29,280,000,000 (about 10^10.5)
 Columns not used: note
 
 Publishing would run, without the rows that are dropped.

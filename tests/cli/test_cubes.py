@@ -120,13 +120,13 @@ def test_a_sketch_needs_no_size(options: list[str], structure: ht.CountSketch) -
     [
         (
             ["--marginals", "where"],
-            "a marginal names 'where', which is no attribute. There are 'home', 'work',",
+            "a marginal names 'where', which is not an attribute. There are 'home', 'work',",
         ),
-        (["--marginals", "home,"], "a marginal names '', which is no attribute"),
-        (["--marginals", ""], "a marginal names '', which is no attribute"),
-        (["--marginals", "all-0"], "a marginal names 'all-0', which is no attribute"),
+        (["--marginals", "home,"], "a marginal names '', which is not an attribute"),
+        (["--marginals", ""], "a marginal names '', which is not an attribute"),
+        (["--marginals", "all-0"], "a marginal names 'all-0', which is not an attribute"),
         (["--marginals", "all-4"], "'all-4' asks for 4 attributes at a time, and the domain has 3"),
-        (["--marginals", "home,home"], "['home', 'home'] is no marginal"),
+        (["--marginals", "home,home"], "['home', 'home'] is not a marginal"),
         (["--marginals", "home", "--marginals", "all-1"], "the marginal of 'home' is named twice"),
         (["--marginals", "all-1", "--weights", "1,2"], "are not one for each of 1 entries"),
         (["--marginals", "all-1", "--weights", "0"], "weights='0' is not above 0"),
@@ -142,10 +142,10 @@ def test_a_sketch_needs_no_size(options: list[str], structure: ht.CountSketch) -
         (["--structure", "tree", "--depth", "2"], "the structure 'tree' takes no --depth"),
         (["--structure", "sketch"], "a sketch needs a width. Give the number of buckets in a row."),
         (["--structure", "sketch", "--depth", "2"], "a sketch needs a width"),
-        (["--structure", "sketch", "--width", "0"], "width=0 is no "),
-        (["--structure", "sketch", "--width", "9", "--depth", "65"], "depth=65 is no "),
+        (["--structure", "sketch", "--width", "0"], "width=0 is not allowed"),
+        (["--structure", "sketch", "--width", "9", "--depth", "65"], "depth=65 is not allowed"),
         (["--structure", "sketch", "--width", "9", "--order", "home"], "'sketch' takes no --order"),
-        (["--structure", "sketch", "--width", "9"], "a sketch has no size. Its width and its depth say"),
+        (["--structure", "sketch", "--width", "9"], "a sketch has no size. Give its width and its depth"),
     ],
 )
 def test_what_does_not_fit_is_one_clear_error(options: list[str], message: str, folder: Path) -> None:
@@ -216,7 +216,7 @@ def test_a_cube_is_shown_asked_thinned_and_exported(folder: Path) -> None:
         "the most that one unit can change all counts, added up, each multiplied by the share of its marginal"
     )
     assert f"sensitivity 5: {change}" in shown
-    assert "`count` is the noisy count of a cell of its marginal" in shown
+    assert "`count` is the noisy count of one cell." in shown
     assert "None" not in shown
 
     asked = run("query", "out.parquet", "--where", "home < 10")

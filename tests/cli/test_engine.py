@@ -25,7 +25,7 @@ def test_without_pyspark_the_install_line_is_shown() -> None:
     assert done.exit_code == 1
     assert done.stderr == (
         "error: --engine spark needs the package pyspark, which is not installed. "
-        "Give: pip install 'hushtable[spark]'\n"
+        "Run: pip install 'hushtable[spark]'\n"
     )
 
 

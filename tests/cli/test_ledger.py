@@ -24,7 +24,7 @@ def test_a_ledger_is_made() -> None:
     assert (done.exit_code, done.stderr) == (0, "")
     assert done.stdout == (
         "people.ledger: a budget of epsilon = 1 for commuters 2024. "
-        "The first release says who one of them is.\n"
+        "The first release will say whom it protects.\n"
     )
     ledger = ht.Ledger.open("people.ledger")
     assert ledger.epsilon == 1
@@ -38,7 +38,7 @@ def test_a_ledger_is_made_for_a_unit() -> None:
         "people.ledger: a budget of epsilon = 1 for each person_id of commuters 2024.\n"
         "Each person_id has at most 12 of row, as declared: such releases cost 12 times their epsilon.\n"
         "Each person_id has at most 1 of a=b, as declared: such releases cost 1 times their epsilon.\n"
-        "That must be true of your data: nobody checks it.\n"
+        "This must be true of your data, and nobody checks it.\n"
     )
     ledger = ht.Ledger.open("people.ledger")
     assert (ledger.unit, ledger.bounds) == ("person_id", {"row": 12, "a=b": 1})
@@ -67,7 +67,7 @@ def test_a_declared_bound_is_paid(folder: Path) -> None:
     run(*CREATE, "--unit", "person_id")
     declared = run("ledger", "declare", "people.ledger", "--bound", "row=12")
     assert declared.stdout.endswith(
-        "12 times their epsilon.\nThat must be true of your data: nobody checks it.\n"
+        "12 times their epsilon.\nThis must be true of your data, and nobody checks it.\n"
     )
 
     assert run(*PUBLISH, "commute.parquet").exit_code == 0
@@ -86,7 +86,7 @@ def test_a_bound_is_a_name_and_a_number(bound: str, folder: Path) -> None:
     done = run(*CREATE, "--unit", "person_id", "--bound", bound)
 
     assert done.exit_code == 2
-    assert "is no bound. Write it as row=12." in done.stderr
+    assert "is not a bound. Write it as row=12." in done.stderr
     assert not (folder / "people.ledger").exists()
 
 
@@ -98,10 +98,14 @@ def test_a_ledger_of_version_1_is_shown_and_upgraded(folder: Path) -> None:
     refused = run(*PUBLISH, "commute.parquet")
     done = run("ledger", "upgrade", "people.ledger", "--unit", "row")
 
-    assert "Its unit is not stated. Before it is charged again, give: hushtable ledger upgrade" in shown
+    assert (
+        "It does not say whom it protects. Before it is charged again, run: hushtable ledger upgrade"
+    ) in shown
     assert refused.exit_code == 3
     assert "`hushtable ledger upgrade FILE --unit NAME`" in refused.stderr
-    assert done.stdout.startswith("people.ledger: version 2, protects each row. epsilon 1300000")
+    assert done.stdout.startswith(
+        "people.ledger now has version 2 and protects each row. As before, epsilon 1300000"
+    )
     assert run(*PUBLISH, "commute.parquet").exit_code == 0
     assert len(ht.Ledger.open("people.ledger").entries()) == 4
     again = run("ledger", "upgrade", "people.ledger", "--unit", "person_id")
@@ -113,7 +117,7 @@ def test_an_empty_ledger() -> None:
 
     assert run(*SHOW).stdout == (
         "commuters 2024\n"
-        "Its unit is not stated yet: the first release says who one of them is. Currency: pure epsilon.\n"
+        "It does not say yet whom it protects: the first release will. Currency: pure epsilon.\n"
         "epsilon 0 of 1 is spent, 1 is left.\n"
     )
 
@@ -155,7 +159,7 @@ def test_what_was_stopped_is_explained() -> None:
 
     assert "unfinished" in done.stdout
     assert "epsilon 0.25 of 1 is spent, 0.75 is left." in done.stdout
-    assert done.stdout.endswith("What it cost stays spent.\n")
+    assert done.stdout.endswith("The cost stays spent.\n")
 
 
 def test_long_fractions_and_texts_fit() -> None:
@@ -198,7 +202,10 @@ def test_wrong_usage_exits_with_2(arguments: list[str], folder: Path) -> None:
     [
         (["ledger", "create", "people.ledger", "--epsilon", "0", "--about", "people"], "epsilon='0'"),
         (["ledger", "create", "people.ledger", "--epsilon", "1", "--about", " "], "about=' '"),
-        (["ledger", "create", "people.ledger", "--epsilon", "1", "--about", "a\nb"], "is no line of text"),
+        (
+            ["ledger", "create", "people.ledger", "--epsilon", "1", "--about", "a\nb"],
+            ("is not one line of text"),
+        ),
         (["ledger", "create", "no/people.ledger", "--epsilon", "1", "--about", "people"], "folder"),
         (["ledger", "create", "people.csv", "--epsilon", "1", "--about", "people"], "people.csv"),
         (["ledger", "show", "nowhere.ledger"], "nowhere.ledger"),
@@ -287,4 +294,4 @@ def test_a_pure_release_is_charged_to_a_ledger_in_rho_as_converted(folder: Path)
     done = run(*PUBLISH, "more.parquet", "--epsilon", "3")
     assert done.exit_code == 4
     assert "costs rho=2.71544476094 (epsilon = 3), but only rho=0.09" in done.stderr
-    assert "Lower --epsilon or stop here" in done.stderr
+    assert "Lower --epsilon, or stop here" in done.stderr

@@ -182,8 +182,8 @@ def test_without_a_ledger_it_is_told_that_nobody_keeps_count() -> None:
     done = run(*DONE, "--size", "50")
 
     assert done.exit_code == 0, done.stderr
-    assert "warning: no ledger was charged: epsilon = " in done.stderr
-    assert "Give --ledger, or say that you do: --no-ledger." in done.stderr
+    assert "warning: no ledger was charged for the epsilon = " in done.stderr
+    assert "Give --ledger, or keep count yourself and say so with --no-ledger." in done.stderr
     told = run(*DONE, "--size", "50", "--overwrite", "--no-ledger")
     assert (told.exit_code, "ledger" in told.stderr) == (0, False)
 
@@ -493,7 +493,7 @@ def test_levels_reach_the_release(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("levels", "code", "says"),
     [
-        (["x"], 2, "--level 'x' is not of the form NAME=LEVEL, as in home=tract."),
+        (["x"], 2, "--level 'x' is not of the form NAME=LEVEL. Write it as in home=tract."),
         (["=100"], 2, "is not of the form"),
         (["x="], 2, "is not of the form"),
         (["x=100", "x=10000"], 2, "--level names 'x' twice. Give one level for each attribute."),

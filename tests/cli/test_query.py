@@ -362,7 +362,7 @@ def test_parquet_is_not_written_to_a_terminal() -> None:
     seen = run_on_terminal("sql", "people.parquet", "SELECT 1", "--format", "parquet")
 
     assert seen.code == 2
-    assert "give -o FILE" in seen.screen
+    assert "Give -o FILE" in seen.screen
     assert "PAR1" not in seen.written
 
 
@@ -413,7 +413,7 @@ def test_wrong_usage_exits_with_2(arguments: list[str], folder: Path) -> None:
         (["query", "flows.parquet", "-o", "no/out.csv"], "its folder is not there"),
         (["sql", "nowhere.parquet", "SELECT 1"], "nowhere.parquet: there is no such file"),
         (["sql", "flows.parquet", "COPY release TO 'out.csv'"], "the query is not one SELECT statement"),
-        (["sql", "flows.parquet", "FROM 'flows.parquet'"], "the query reaches for more than the rows"),
+        (["sql", "flows.parquet", "FROM 'flows.parquet'"], "the query reads more than the rows"),
         (["sql", "flows.parquet", "FROM commute"], "are the table `release`"),
         (["sql", "flows.parquet", ""], "the query is empty"),
         (["sql", "flows.parquet", "SELECT '\udcff'"], "half a character"),

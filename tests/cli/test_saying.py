@@ -22,11 +22,11 @@ def said(message: str, command: str = "publish") -> str:
     [
         ("Leave `total_share` out.", "Leave --total-share out."),
         ("Give `ledger`, or say `ledger=False`.", "Give --ledger, or say --no-ledger."),
-        ("Take ht.Dyadic(), ht.Haar() or cells.", "Take --structure dyadic, --structure haar or cells."),
+        ("Use ht.Dyadic(), ht.Haar() or cells.", "Use --structure dyadic, --structure haar or cells."),
         ("publish a tree alone: structure=ht.Tree().", "publish a tree alone: --structure tree."),
         (
-            "Take ht.Filter(size=..., two_sided=False), or another.",
-            "Take --summary filter --size ... --one-sided, or another.",
+            "Use ht.Filter(size=..., two_sided=False), or another.",
+            "Use --summary filter --size ... --one-sided, or another.",
         ),
         ("Give ht.CountSketch(width=10_000).", "Give --structure sketch --width 10000."),
         ('Give ht.Marginals("all-1", "all-2").', "Give --marginals all-1 --marginals all-2."),

@@ -69,16 +69,22 @@ def test_cells_are_what_is_left_out() -> None:
         (["--order", "work"], "the structure 'cells' takes no --order. It goes with 'dyadic' and 'haar' and"),
         (["--consistent"], "the structure 'cells' takes no --consistent. It goes with 'dyadic'."),
         (["--structure", "haar", "--consistent"], "the structure 'haar' takes no --consistent"),
-        (["--structure", "haar", "--one-sided"], "Take a two-sided summary"),
-        (["--structure", "dyadic", "--order", "where"], "the order names 'where', which is no attribute"),
-        (["--structure", "dyadic", "--order", "work,"], "is no order of attributes|which is no attribute"),
+        (["--structure", "haar", "--one-sided"], "Use a two-sided summary"),
+        (["--structure", "dyadic", "--order", "where"], "the order names 'where', which is not an attribute"),
+        (
+            ["--structure", "dyadic", "--order", "work,"],
+            ("is not an order of attributes|which is not an attribute"),
+        ),
         (["--structure", "dyadic", "--total-share", "1/9"], "a tree has its total as its root"),
         (["--branching", "4"], "the structure 'cells' takes no --branching. It goes with 'tree'."),
         (["--structure", "dyadic", "--branching", "4"], "the structure 'dyadic' takes no --branching"),
-        (["--structure", "tree", "--branching", "3"], "branching=3 is no choice. Give a power of 2"),
+        (["--structure", "tree", "--branching", "3"], "branching=3 is not allowed. Give a power of 2"),
         (["--structure", "tree", "--consistent"], "the structure 'tree' takes no --consistent"),
-        (["--structure", "tree", "--order", "z"], "the order names 'z', which is no attribute"),
-        (["--structure", "dyadic", "--order", "morton"], "the order names 'morton', which is no attribute"),
+        (["--structure", "tree", "--order", "z"], "the order names 'z', which is not an attribute"),
+        (
+            ["--structure", "dyadic", "--order", "morton"],
+            "the order names 'morton', which is not an attribute",
+        ),
         (["--structure", "tree", "--summary", "priority"], "a tree is pruned by a filter of counts above 0"),
         (["--structure", "tree", "--total-share", "1/9"], "a tree has its total as its root"),
         (["--structure", "tree", "--cutoff", "auto"], "a tree has no automatic cutoff. Give a size alone"),
@@ -88,7 +94,7 @@ def test_cells_are_what_is_left_out() -> None:
         ),
         (
             ["--structure", "dyadic", "--consistent", "--summary", "filter-threshold"],
-            "Give a threshold, or take FilterPriority with that size",
+            "Give a threshold, or use FilterPriority with that size",
         ),
     ],
 )
@@ -115,7 +121,7 @@ def test_a_tree_is_shown_asked_and_thinned() -> None:
 
     asked = run("query", "out.parquet", "--where", "home < 10 AND work >= 3")
     assert asked.exit_code == 0
-    assert "nodes below the cutoff" in " ".join(asked.output.split())
+    assert "Nodes with noisy counts below" in " ".join(asked.output.split())
     total = ht.open("out.parquet").total()
     found = run("sql", "out.parquet", "SELECT round(sum(weight)) AS people FROM release")
     assert f"{total.value:.0f}" in found.output.replace(",", "")

@@ -235,7 +235,7 @@ def test_conditions_count_as_by_hand(condition: str, part: Fraction) -> None:
         ("day > '2024-02-28'", "asks for a part of its intervals, which are half-open.\n"
          "Each holds its lower edge and not its upper one. "
          "Write day >= '2024-02-28' or day >= '2024-02-29'."),
-        ("age >= 32", "age = 32 is no edge of its bins; the nearest are 30 and 35"),
+        ("age >= 32", "age = 32 is not an edge of its bins; the nearest are 30 and 35"),
         ("age = 32", "the nearest are 30 and 35"),
         ("age IN (30, 32)", "the nearest are 30 and 35"),
         ("age BETWEEN 30 AND 45", "age BETWEEN 30 AND 45 takes its upper end in, and bins are half-open.\n"
@@ -264,7 +264,7 @@ def test_conditions_count_as_by_hand(condition: str, part: Fraction) -> None:
         ("day = 'infinity'::DATE", "is not a time"),
         ("day >= DATE '2024-13-01'", "day = '2024-13-01' is not a time"),
         ("day >= DATE '5 January'", "DuckDB cannot evaluate the condition"),
-        ("day = TRY_CAST('2024-01-05 12:00' AS TIMESTAMP)", "is no edge of its intervals"),
+        ("day = TRY_CAST('2024-01-05 12:00' AS TIMESTAMP)", "is not an edge of its intervals"),
         # attributes
         ("hom = 'A'", "there is no attribute 'hom'.\nDid you mean 'Home'? The attributes are 'Home', 'n',"),
         ('home = "A"', "there is no attribute 'A'.\nThe attributes are 'Home', 'n', 'age', 'share', 'day', "

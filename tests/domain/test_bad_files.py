@@ -68,7 +68,7 @@ def test_mistakes_of_the_file(tmp_path: Path, text: str | bytes, message: str) -
         ('name = ""', "attribute 'number 2': the name '' is not a line of text"),
         ("name = 5", "attribute 'number 2': the name 5 is not a line of text"),
         ('name = "Count"', "attribute 'Count': the name 'Count' is taken by a column"),
-        ('name = "weight"', 'Take another, and keep column = "weight" for the data\'s own name.'),
+        ('name = "weight"', 'Use another, and keep column = "weight" for the data\'s own name.'),
         ('name = "level"', "the name 'level' is taken"),
         ('name = "y"\ncolumn = ""', "attribute 'y': its `column` is empty"),
         ('name = "y"\ncolumn = 5', "attribute 'y': column = 5 is not text"),
@@ -322,7 +322,7 @@ def test_mistakes_of_the_name(tmp_path: Path, name: str, message: str) -> None:
         ("any_text = 40", "any_text = 40 is not a table"),
         ('any_text = { longest = 9, levels = ["a"] }', "any_text has no key 'levels'"),
         ('any_text = { longest = 9 }\noutside = "clamp"', "outside = 'clamp' is not a rule for any text"),
-        ('any_text = { longest = 3 }\nmissing = { other = "none" }', "is no text of up to 3 characters"),
+        ('any_text = { longest = 3 }\nmissing = { other = "none" }', "is not text of up to 3 characters"),
     ],
 )
 def test_mistakes_of_an_attribute(tmp_path: Path, entry: str, message: str) -> None:
@@ -359,7 +359,7 @@ def test_mistakes_of_an_attribute(tmp_path: Path, entry: str, message: str) -> N
             'file = "c.csv", column = "a"',
             "line 3 of 'c.csv' has 1 fields, the first line 2",
         ),
-        (b'a,b\n1,2\n"1"x,3\n', 'file = "c.csv", column = "a"', "the file 'c.csv' is odd: "),
+        (b'a,b\n1,2\n"1"x,3\n', 'file = "c.csv", column = "a"', "the file 'c.csv' cannot be read as CSV: "),
         (b"a\n\xff\n", 'file = "c.csv"', "the file 'c.csv' is not UTF-8"),
         (b"a\nb\n", 'file = "c.csv.gz"', "the file 'c.csv.gz' cannot be read"),
         (

@@ -246,10 +246,14 @@ FILES = [
     Case("empty gzip", written("rows.csv.gz"), "is empty"),
     Case("empty Zstandard", written("rows.csv.zst"), "is empty"),
     Case("empty gzip of JSON lines", written("rows.jsonl.gz"), "not what its name says"),
-    Case("empty DuckDB", written("rows.duckdb"), "is no database of DuckDB or SQLite"),
-    Case("empty SQLite", written("rows.db"), "is no database of DuckDB or SQLite"),
-    Case("DuckDB in a folder", several(database(PEOPLE)), "Give the path of one alone"),
-    Case("SQLite in a list", lambda folder: [sqlite(*LITE_PEOPLE)(folder)], "Give the path of one alone"),
+    Case("empty DuckDB", written("rows.duckdb"), "is not a database of DuckDB or SQLite"),
+    Case("empty SQLite", written("rows.db"), "is not a database of DuckDB or SQLite"),
+    Case("DuckDB in a folder", several(database(PEOPLE)), "Give the path of one database only"),
+    Case(
+        "SQLite in a list",
+        lambda folder: [sqlite(*LITE_PEOPLE)(folder)],
+        ("Give the path of one database only"),
+    ),
     Case("folder of a person, bad header", partitioned("place,,age\n"), "name=.../part-0.csv"),
     Case("folder of a person, no header", partitioned(""), "Does the first line of the data name"),
 ]
@@ -518,7 +522,7 @@ LITE = sqlite(*LITE_PEOPLE)
 OTHER = "CREATE TABLE other (x INTEGER)"
 VIEW = f"CREATE VIEW seen AS SELECT '01' AS place, 3 AS age, '{CANARY}' AS name"
 DATABASES = [
-    Case("text named DuckDB", written("rows.duckdb", HEADER, LINE), "is no database of DuckDB or SQLite"),
+    Case("text named DuckDB", written("rows.duckdb", HEADER, LINE), "is not a database of DuckDB or SQLite"),
     Case("DuckDB, several tables", database(PEOPLE, OTHER), "holds several tables: other, people"),
     Case("DuckDB, no table", database("SELECT 1"), "holds no table"),
     Case("DuckDB, a view alone", database(VIEW), "A view may join or group"),
@@ -536,7 +540,7 @@ DATABASES = [
         for place in (8, 20, 4_100, 12_300, 20_000)
     ),
     Case("DuckDB, open in this process", open_here, "is open in this process"),
-    Case("text named SQLite", written("rows.db", HEADER, LINE), "is no database of DuckDB or SQLite"),
+    Case("text named SQLite", written("rows.db", HEADER, LINE), "is not a database of DuckDB or SQLite"),
     Case("SQLite, first bytes alone", written("rows.db", b"SQLite format 3\0", CANARY * 9), "is damaged"),
     Case("SQLite, several tables", sqlite(*LITE_PEOPLE, OTHER), "holds several tables: other, people"),
     Case("SQLite, no table", sqlite(OTHER, "DROP TABLE other"), "holds no table"),

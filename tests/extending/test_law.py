@@ -67,7 +67,13 @@ def test_it_is_found_by_its_name_and_keeps_its_budget() -> None:
     ratios = [HALF.mass(abs(x)) / HALF.mass(abs(x + 1)) for x in range(-30, 30)]
     assert max(max(ratios), 1 / min(ratios)) < 4
 
-    with pytest.raises(ht.BadChoice, match=r"law='laplace' is no law .* Known: 'even-mixture', 'gaussian', "):
+    with pytest.raises(
+        ht.BadChoice,
+        match=(
+            r"law='laplace' is not a known law .* Known: 'even-mixture', "
+            r"'gaussian', "
+        ),
+    ):
         law_named("laplace")
 
 

@@ -114,7 +114,7 @@ def test_what_it_cannot_answer_is_refused(tmp_path: Path) -> None:
 
     with pytest.raises(ht.BadQuery, match="an even number of neighbours"):
         release.total(age=[1, 2, 3])
-    with pytest.raises(ht.BadQuery, match="no sketch"):
+    with pytest.raises(ht.BadQuery, match="not a sketch"):
         release.total(combine="median")
 
 

@@ -331,9 +331,9 @@ def test_pure_releases_beside_gaussian_ones_cost_the_cheaper_of_both() -> None:
 @pytest.mark.parametrize(
     ("budget", "before", "cost", "words"),
     [
-        (Cost(epsilon=1), [], Cost(rho="0.1"), "pays pure epsilon alone"),
-        (Cost(epsilon=1), [], Cost(epsilon="0.1", delta="1e-9"), "pays pure epsilon alone"),
-        (Cost(rho=1), [], Cost(epsilon="0.1", delta="1e-9"), "has no rho, and the ledger pays rho alone"),
+        (Cost(epsilon=1), [], Cost(rho="0.1"), "pays only pure epsilon"),
+        (Cost(epsilon=1), [], Cost(epsilon="0.1", delta="1e-9"), "pays only pure epsilon"),
+        (Cost(rho=1), [], Cost(epsilon="0.1", delta="1e-9"), "has no rho, and the ledger pays only rho"),
         (
             Cost(epsilon=1, delta="1e-6"),
             [Cost(rho="0.001")],

@@ -44,7 +44,7 @@ def test_a_ledger_in_rho_adds_up_rhos_exactly(path: Path, in_rho: Ledger) -> Non
     assert (seen.currency, seen.epsilon, seen.budget) == ("zcdp", None, Cost(rho="0.1"))
     assert [seen.spent, seen.left, seen.spent_delta] == [Fraction(1, 10), Fraction(0), Fraction(0)]
     assert seen.unit_of_account == "rho"
-    with pytest.raises(BudgetExceeded, match="Lower `rho` or stop here"):
+    with pytest.raises(BudgetExceeded, match="Lower `rho`, or stop here"):
         in_rho.charge(Cost(rho="1e-30"), what="a crumb")
     with by_hand(path) as connection:
         rows = connection.execute("SELECT epsilon, delta, rho, guarantee FROM entries").fetchall()

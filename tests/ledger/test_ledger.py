@@ -454,7 +454,7 @@ def test_what_is_not_there_is_not_made(path: Path) -> None:
     with refused("is a folder", "path of the ledger's file"):
         Ledger.open(path.parent)
     os.mkfifo(path)
-    with refused("is no plain file", "path of the ledger's file"):
+    with refused("is not a plain file", "path of the ledger's file"):
         Ledger.open(path)
 
 
@@ -531,7 +531,7 @@ def test_a_disk_that_fails_while_making_it_is_named(path: Path, monkeypatch: pyt
         raise full
 
     monkeypatch.setattr(storage, "_connected", fail)
-    with refused("the disk failed under the ledger", "See to the disk"):
+    with refused("the disk failed under the ledger", "Check the disk"):
         Ledger.create(path, epsilon=1, about="people")
     assert os.listdir(path.parent) == []
 

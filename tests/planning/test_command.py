@@ -172,7 +172,7 @@ def test_a_sketch_is_a_table_beside_cells() -> None:
         ),
         ((*BASE, *EXPECTED, "--width", "9"), 2, "the structure 'cells' takes no --width"),
         ((*BASE, *EXPECTED, "--weights", "1"), 2, "the structure 'cells' takes no --weights"),
-        ((*BASE, *EXPECTED, "--marginals", "work"), 2, "a marginal names 'work', which is no attribute"),
+        ((*BASE, *EXPECTED, "--marginals", "work"), 2, "a marginal names 'work', which is not an attribute"),
         ((*BASE, *EXPECTED, "--marginals", "home", "--sweep"), 2, "--sweep is about cells"),
         ((*BASE, *EXPECTED, "--marginals", "home", "--weights", "x"), 2, "weights='x'"),
     ],

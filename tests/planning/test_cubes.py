@@ -209,7 +209,7 @@ def test_numbers_stay_numbers(sizes: tuple[int, ...], epsilon: str, size: int) -
 @pytest.mark.parametrize(
     ("structure", "methods", "said"),
     [
-        (ht.Marginals(["a9"]), None, "a marginal names 'a9', which is no attribute"),
+        (ht.Marginals(["a9"]), None, "a marginal names 'a9', which is not an attribute"),
         (ht.Marginals("all-4"), None, "asks for 4 attributes at a time"),
         (ht.Marginals("all-1"), [ht.Everything()], "1 methods are given for 3 marginals"),
         (ht.Marginals("all-1"), [ht.Everything(nonnegative=True)] * 3, "two-sided summaries only"),

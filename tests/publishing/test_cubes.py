@@ -311,7 +311,10 @@ HUGE = ht.Domain(
     [
         ({"structure": "marginals"}, "the structure 'marginals' needs settings. Give ht.Marginals"),
         ({"structure": "sketch"}, "the structure 'sketch' needs settings. Give ht.CountSketch"),
-        ({"structure": ht.Marginals(["wrok"])}, "a marginal names 'wrok', which is no attribute. There are"),
+        (
+            {"structure": ht.Marginals(["wrok"])},
+            "a marginal names 'wrok', which is not an attribute. There are",
+        ),
         ({"structure": ht.Marginals("all-1", ["sex"])}, "the marginal of 'sex' is named twice"),
         ({"structure": ht.Marginals("all-4")}, "'all-4' asks for 4 attributes at a time"),
         (
@@ -333,7 +336,7 @@ HUGE = ht.Domain(
             {"structure": ht.Marginals("all-2"), "domain": HUGE, "summary": ht.Filter(cutoff=1)},
             "would publish about|rows",
         ),
-        ({"structure": SKETCH, "size": 10}, "a sketch has no size. Its width and its depth say"),
+        ({"structure": SKETCH, "size": 10}, "a sketch has no size. Give its width and its depth"),
         ({"structure": SKETCH, "summary": ht.Priority(size=9)}, "a sketch has no size"),
         ({"structure": SKETCH, "summary": ht.Everything(nonnegative=True)}, "a sketch publishes all of its"),
     ],

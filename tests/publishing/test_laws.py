@@ -136,7 +136,7 @@ def test_thresholds_show_occupied_cells_alone(law: str, cutoff: int, tmp_path: P
         ),
         ({"law": "gaussian-stability", "summary": "everything"} | APPROXIMATE, "takes a filter"),
         ({"law": "gaussian-stability", "unit": ht.Unit("town", max_rows=3)} | APPROXIMATE, "by 1 each"),
-        ({"epsilon": 1, "law": "laplace"}, "is no law of noise"),
+        ({"epsilon": 1, "law": "laplace"}, "is not a known law of noise"),
     ],
 )
 def test_costs_and_laws_that_do_not_go_together_are_refused(

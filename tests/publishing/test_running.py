@@ -108,7 +108,7 @@ def test_a_run_says_what_it_costs_and_publishes_what_is_due() -> None:
     dry = run("run", "releases.toml", "--dry-run")
     assert dry.exit_code == 0, dry.stderr
     assert "releases.toml: 2 releases, 2 to draw." in dry.stdout
-    assert "This costs epsilon 13/30 for each unit; people.ledger has 5 left." in dry.stdout
+    assert "Together they cost epsilon 13/30 for each unit. people.ledger has 5 left." in dry.stdout
     assert not ledger.entries()
     first = events()
     assert [each["event"] for each in first] == ["planned", "published", "published", "ended"]
@@ -161,7 +161,9 @@ def test_a_release_that_was_lost_is_told_and_drawn_again_at_its_owners_word(peop
     done = run("run", "releases.toml")
 
     assert done.exit_code == 3
-    assert "towns: charged, but stopped before it was written: lost, unless another run" in done.stderr
+    assert (
+        "towns: charged, but stopped before its file was written. It is lost, unless another run"
+    ) in done.stderr
     assert "add --again towns" in done.stderr
     assert (people / "tree.parquet").exists()
     assert not (people / "towns.parquet").exists()
@@ -234,7 +236,7 @@ def test_a_budget_that_is_short_is_told_for_all(people: Path) -> None:
     prepared(people, rows=10, budget="0.4")
     done = run("run", "releases.toml")
 
-    assert "This costs epsilon 13/30 for each unit; people.ledger has 0.4 left." in done.stdout
+    assert "Together they cost epsilon 13/30 for each unit. people.ledger has 0.4 left." in done.stdout
     assert "these 2 releases together cost epsilon=13/30, but only epsilon=2/5 is left" in done.stderr
 
 

@@ -155,8 +155,8 @@ WIDE = ht.Domain(
         ({"structure": "forest"}, "there is no structure 'forest'"),
         ({"structure": 7}, "there is no structure 7"),
         ({"structure": "dyadic", "total_share": "1/50"}, "a tree has its total as its root"),
-        ({"structure": ht.Haar(order=["work"])}, "the order names 'work', which is no attribute"),
-        ({"structure": "haar", "summary": ht.Filter(size=9, two_sided=False)}, "Take a two-sided summary"),
+        ({"structure": ht.Haar(order=["work"])}, "the order names 'work', which is not an attribute"),
+        ({"structure": "haar", "summary": ht.Filter(size=9, two_sided=False)}, "Use a two-sided summary"),
         (
             {"structure": ht.Dyadic(consistent=True), "summary": ht.Priority(size=9)},
             "needs a filter of counts",
@@ -165,7 +165,7 @@ WIDE = ht.Domain(
         ({"structure": "dyadic", "domain": LAST}, "adds a column 'age_last'"),
         ({"structure": "tree", "domain": LAST}, "adds a column 'age_last'"),
         ({"structure": "tree", "total_share": "1/50"}, "a tree has its total as its root"),
-        ({"structure": ht.Tree(order=["work"])}, "the order names 'work', which is no attribute"),
+        ({"structure": ht.Tree(order=["work"])}, "the order names 'work', which is not an attribute"),
         ({"structure": "tree", "summary": ht.Priority(size=9)}, "a tree is pruned by a filter of counts"),
         ({"structure": "tree", "summary": ht.Everything()}, "a tree is pruned by a filter of counts"),
         (

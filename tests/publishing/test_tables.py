@@ -262,9 +262,9 @@ def test_sql_adds_up_one_table(tmp_path: Path) -> None:
         ({"ask": ["twon"]}, "Did you mean 'town'"),
         ({"ask": ["week(day)"]}, "has no level 'week'"),
         ({"ask": []}, "names no questions"),
-        ({"ask": ["town"], "structure": "cells"}, "structure says it too"),
-        ({"ask": ["town"], "summary": ht.Priority(size=5), "size": None}, "summary says it too"),
-        ({"ask": ["town"], "size": None}, "no size is given"),
+        ({"ask": ["town"], "structure": "cells"}, "structure does so too"),
+        ({"ask": ["town"], "summary": ht.Priority(size=5), "size": None}, "summary does so too"),
+        ({"ask": ["town"], "size": None}, "questions need a size"),
     ],
 )
 def test_questions_that_do_not_fit_are_refused(settings: dict[str, Any], words: str, tmp_path: Path) -> None:

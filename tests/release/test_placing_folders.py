@@ -1,4 +1,4 @@
-"""Folders: whole or not at all, never over what is no release; the old one stays until then."""
+"""Folders: whole or not at all, never over what is not a release; the old one stays until then."""
 
 from __future__ import annotations
 

@@ -192,7 +192,7 @@ def test_the_example_of_the_help_runs_with_bars(place: Place) -> None:
         pytest.param(["nope"], "error: there is no table 'nope' that Spark knows", marks=pytest.mark.long),
         (
             ["rows", "--master", "nowhere"],
-            "error: Spark did not start with master 'nowhere': that is no master",
+            "error: Spark did not start with master 'nowhere': Spark does not know such a master",
         ),
     ],
 )

@@ -88,7 +88,7 @@ def folder(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Ite
         (["[ab].parquet"], 3, {"x": "bigint"}),  # a pattern
         (["nested"], 6, {"x": "bigint"}),  # Spark alone would leave the deeper file out
         (["a.parquet", "two", "nested"], 15, {"x": "bigint"}),
-        (["by"], 6, {"x": "bigint", "y": "string"}),  # 06001 is no number
+        (["by"], 6, {"x": "bigint", "y": "string"}),  # 06001 is not a number
         (["by/y=06001"], 3, {"x": "bigint", "y": "string"}),
         (["by/y=*"], 6, {"x": "bigint", "y": "string"}),
         (["a.orc"], 3, {"x": "bigint"}),

@@ -76,7 +76,7 @@ def test_weights_are_part_of_what_a_cube_is() -> None:
 
 
 NO_LIST = 'Write "all-2" for all sets of two attributes, or a list of names: '
-NO_MARGINAL = 'is no marginal. Name attributes, each once, as in ["home", "work"].'
+NO_MARGINAL = 'is not a marginal. Name attributes, each once, as in ["home", "work"].'
 
 
 @pytest.mark.parametrize(
@@ -93,14 +93,14 @@ NO_MARGINAL = 'is no marginal. Name attributes, each once, as in ["home", "work"
         ((3,), f"3 {NO_MARGINAL}"),
         ((None,), f"None {NO_MARGINAL}"),
         (({"home"},), f"{{'home'}} {NO_MARGINAL}"),
-        (("home",), f"'home' is no list of attributes. {NO_LIST}['home']."),
-        (("home,work",), f"'home,work' is no list of attributes. {NO_LIST}['home,work']."),
-        (("all-0",), f"'all-0' is no list of attributes. {NO_LIST}['all-0']."),
-        (("all-1000",), f"'all-1000' is no list of attributes. {NO_LIST}['all-1000']."),
-        (("all-01",), f"'all-01' is no list of attributes. {NO_LIST}['all-01']."),
-        (("all-2 ",), f"'all-2 ' is no list of attributes. {NO_LIST}['all-2 ']."),
-        (("all",), f"'all' is no list of attributes. {NO_LIST}['all']."),
-        (("",), f"'' is no list of attributes. {NO_LIST}['']."),
+        (("home",), f"'home' is not a list of attributes. {NO_LIST}['home']."),
+        (("home,work",), f"'home,work' is not a list of attributes. {NO_LIST}['home,work']."),
+        (("all-0",), f"'all-0' is not a list of attributes. {NO_LIST}['all-0']."),
+        (("all-1000",), f"'all-1000' is not a list of attributes. {NO_LIST}['all-1000']."),
+        (("all-01",), f"'all-01' is not a list of attributes. {NO_LIST}['all-01']."),
+        (("all-2 ",), f"'all-2 ' is not a list of attributes. {NO_LIST}['all-2 ']."),
+        (("all",), f"'all' is not a list of attributes. {NO_LIST}['all']."),
+        (("",), f"'' is not a list of attributes. {NO_LIST}['']."),
     ],
 )
 def test_what_is_no_marginal_is_refused(sets: Any, message: str) -> None:
@@ -203,9 +203,9 @@ def test_a_marginal_keeps_the_rules_of_its_attributes() -> None:
     [
         (
             (["home", "wrok"],),
-            "a marginal names 'wrok', which is no attribute. There are 'home', 'work', 'sex'.",
+            "a marginal names 'wrok', which is not an attribute. There are 'home', 'work', 'sex'.",
         ),
-        ((["Home"],), "a marginal names 'Home', which is no attribute. There are 'home', 'work', 'sex'."),
+        ((["Home"],), "a marginal names 'Home', which is not an attribute. There are 'home', 'work', 'sex'."),
         ((["home"], ["home"]), "the marginal of 'home' is named twice. Name it once."),
         (
             (["home", "work"], ["work", "home"]),

@@ -137,15 +137,15 @@ def test_orders() -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"branching": 3}, "branching=3 is no choice. Give a power of 2: 2, 4, 8"),
-        ({"branching": 1}, "branching=1 is no choice"),
-        ({"branching": 2048}, "branching=2048 is no choice"),
-        ({"branching": True}, "branching=True is no choice"),
-        ({"branching": 16.0}, "branching=16.0 is no choice"),
-        ({"branching": None}, "branching=None is no choice"),
-        ({"order": "hilbert"}, "order='hilbert' is no order"),
-        ({"order": []}, r"order=\[\] is no order"),
-        ({"order": ["a", "a"]}, "is no order"),
+        ({"branching": 3}, "branching=3 is not allowed. Give a power of 2: 2, 4, 8"),
+        ({"branching": 1}, "branching=1 is not allowed"),
+        ({"branching": 2048}, "branching=2048 is not allowed"),
+        ({"branching": True}, "branching=True is not allowed"),
+        ({"branching": 16.0}, "branching=16.0 is not allowed"),
+        ({"branching": None}, "branching=None is not allowed"),
+        ({"order": "hilbert"}, "order='hilbert' is not an order"),
+        ({"order": []}, r"order=\[\] is not an order"),
+        ({"order": ["a", "a"]}, "is not an order"),
     ],
 )
 def test_bad_settings_are_refused(settings: dict[str, Any], message: str) -> None:
@@ -154,7 +154,7 @@ def test_bad_settings_are_refused(settings: dict[str, Any], message: str) -> Non
 
 
 def test_trees_that_do_not_fit_are_refused() -> None:
-    with pytest.raises(ht.BadChoice, match="the order names 'home', which is no attribute"):
+    with pytest.raises(ht.BadChoice, match="the order names 'home', which is not an attribute"):
         node_space(ht.Tree(order=["home"]), domain_of(5))
     with pytest.raises(ht.BadChoice, match=r"'tree' takes up to 2\^60 cells in a line"):
         node_space(ht.Tree(), domain_of(1 << 31, 1 << 31))
@@ -224,7 +224,7 @@ def test_shares_are_whole_numbers(shares: Any) -> None:
 
 
 def test_shares_are_one_for_each_level() -> None:
-    with pytest.raises(ht.BadChoice, match="is no choice for a tree of 4 levels"):
+    with pytest.raises(ht.BadChoice, match="does not fit a tree of 4 levels"):
         ht.Tree(shares=(1, 4, 4)).over_codes((4096,))
 
 

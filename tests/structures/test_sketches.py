@@ -80,18 +80,18 @@ def test_the_lowest_bits_of_a_key_would_fall_unevenly() -> None:
 @pytest.mark.parametrize(
     ("settings", "fact"),
     [
-        ({"width": 0}, "width=0 is no choice. Give a whole number from 1 to 100,000,000."),
-        ({"width": 10**8 + 1}, "width=100000001 is no choice. Give a whole number from 1 to 100,000,000."),
-        ({"width": 10.0}, "width=10.0 is no choice. Give a whole number from 1 to 100,000,000."),
-        ({"width": True}, "width=True is no choice. Give a whole number from 1 to 100,000,000."),
-        ({"width": 9, "depth": 0}, "depth=0 is no choice. Give a whole number from 1 to 64."),
-        ({"width": 9, "depth": 65}, "depth=65 is no choice. Give a whole number from 1 to 64."),
+        ({"width": 0}, "width=0 is not allowed. Give a whole number from 1 to 100,000,000."),
+        ({"width": 10**8 + 1}, "width=100000001 is not allowed. Give a whole number from 1 to 100,000,000."),
+        ({"width": 10.0}, "width=10.0 is not allowed. Give a whole number from 1 to 100,000,000."),
+        ({"width": True}, "width=True is not allowed. Give a whole number from 1 to 100,000,000."),
+        ({"width": 9, "depth": 0}, "depth=0 is not allowed. Give a whole number from 1 to 64."),
+        ({"width": 9, "depth": 65}, "depth=65 is not allowed. Give a whole number from 1 to 64."),
         (
             {"width": 50_000_001, "depth": 2},
             "a sketch of 2 rows of 50,000,001 buckets is too large. "
             "Width times depth may be up to 100,000,000.",
         ),
-        ({"width": 9, "depth": "3"}, "depth='3' is no choice. Give a whole number from 1 to 64."),
+        ({"width": 9, "depth": "3"}, "depth='3' is not allowed. Give a whole number from 1 to 64."),
     ],
 )
 def test_settings_that_make_no_sketch(settings: dict[str, int], fact: str) -> None:
@@ -108,13 +108,13 @@ def test_settings_that_make_no_sketch(settings: dict[str, int], fact: str) -> No
         (KEYS, "a sketch with 2 rows has 3 keys. Each row takes one key."),
         (
             (KEYS[0], "5a"),
-            "'5a' is no key of a sketch's row. A key has 32 hexadecimal digits, in lower case.",
+            "'5a' is not a key of a sketch's row. A key has 32 hexadecimal digits, in lower case.",
         ),
         (
             (KEYS[0], "5A" * 16),
-            f"'{'5A' * 16}' is no key of a sketch's row. A key has 32 hexadecimal digits, in lower case.",
+            f"'{'5A' * 16}' is not a key of a sketch's row. A key has 32 hexadecimal digits, in lower case.",
         ),
-        ((KEYS[0], 5), "5 is no key of a sketch's row. A key has 32 hexadecimal digits, in lower case."),
+        ((KEYS[0], 5), "5 is not a key of a sketch's row. A key has 32 hexadecimal digits, in lower case."),
     ],
 )
 def test_keys_that_fit_no_sketch(keys: tuple[str, ...], fact: str) -> None:

@@ -152,7 +152,7 @@ def test_structures_that_do_not_fit_are_refused() -> None:
     one, two = ht.Domain(attributes=(integers("a", 5),)), (1 << 40, 1 << 40)
     with pytest.raises(ht.BadChoice, match="'product-dyadic' needs two attributes, and the domain has 1"):
         node_space(ht.ProductDyadic(), one)
-    with pytest.raises(ht.BadChoice, match="the order names 'home', which is no attribute"):
+    with pytest.raises(ht.BadChoice, match="the order names 'home', which is not an attribute"):
         node_space(ht.Dyadic(order=["home"]), one)
     with pytest.raises(ht.BadChoice, match=r"'dyadic' takes up to 2\^60 cells in a line"):
         nodes_over(ht.Dyadic(), two, places=(0, 1))
@@ -168,11 +168,11 @@ def test_what_is_no_structure_is_refused(choice: object) -> None:
 @pytest.mark.parametrize(
     ("kind", "settings", "message"),
     [
-        (ht.Dyadic, {"consistent": 1}, "consistent=1 is no choice"),
-        (ht.Dyadic, {"order": "work"}, "order='work' is no order"),
-        (ht.Haar, {"order": ["a", "a"]}, "is no order"),
-        (ht.ProductDyadic, {"order": []}, r"order=\[\] is no order"),
-        (ht.Haar, {"order": [3]}, r"order=\[3\] is no order"),
+        (ht.Dyadic, {"consistent": 1}, "consistent=1 is not allowed"),
+        (ht.Dyadic, {"order": "work"}, "order='work' is not an order"),
+        (ht.Haar, {"order": ["a", "a"]}, "is not an order"),
+        (ht.ProductDyadic, {"order": []}, r"order=\[\] is not an order"),
+        (ht.Haar, {"order": [3]}, r"order=\[3\] is not an order"),
     ],
 )
 def test_bad_settings_are_refused(kind: type[ht.Dyadic], settings: dict[str, Any], message: str) -> None:

@@ -382,7 +382,7 @@ def test_a_cutoff_that_lets_noise_grow_is_refused() -> None:
 @pytest.mark.parametrize(
     ("structure", "method", "message"),
     [
-        ("tree", ht.Everything(), "a tree is pruned by a filter of counts above 0. Take ht.Filter"),
+        ("tree", ht.Everything(), "a tree is pruned by a filter of counts above 0. Use ht.Filter"),
         ("tree", ht.Priority(size=5), "a tree is pruned by a filter"),
         ("tree", ht.Threshold(size=5, two_sided=False), "a tree is pruned by a filter"),
         ("tree", ht.FilterPriority(cutoff=50, size=5, two_sided=False), "a tree is pruned by a filter"),

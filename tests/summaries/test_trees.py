@@ -218,8 +218,8 @@ def test_large_counts_are_found_where_they_are() -> None:
         ("forest", ht.Filter(size=5), "there is no structure 'forest'"),
         (ht.Dyadic(order=["x"]), ht.Filter(size=5), "has no names of attributes"),
         ("product-dyadic", ht.Filter(size=5), "needs two attributes"),
-        ("haar", ht.Filter(size=5, two_sided=False), "Take a two-sided summary"),
-        ("haar", ht.Everything(nonnegative=True), "Take a two-sided summary"),
+        ("haar", ht.Filter(size=5, two_sided=False), "Use a two-sided summary"),
+        ("haar", ht.Everything(nonnegative=True), "Use a two-sided summary"),
         (ht.Dyadic(consistent=True), ht.Filter(size=5), "a consistent tree needs a filter of counts above 0"),
         (
             ht.Dyadic(consistent=True),
@@ -229,7 +229,7 @@ def test_large_counts_are_found_where_they_are() -> None:
         (
             ht.Dyadic(consistent=True),
             ht.FilterThreshold(cutoff=5, size=5, two_sided=False),
-            "may leave no node at all. Give a threshold, or take FilterPriority",
+            "may leave no node at all. Give a threshold, or use FilterPriority",
         ),
     ],
 )

@@ -80,8 +80,8 @@ def test_the_callers_arrays_stay_his() -> None:
 BAD = [
     ({"codes": [[0, 1, 2]]}, "codes do not have one column for each of 2 attributes"),
     ({"codes": [1]}, "codes do not have one column for each of 2 attributes"),
-    ({"counts": [1, 2]}, "codes and counts are not equally many"),
-    ({"counts": [[1]]}, "codes and counts are not equally many"),
+    ({"counts": [1, 2]}, "there are not as many counts as rows of codes"),
+    ({"counts": [[1]]}, "there are not as many counts as rows of codes"),
     ({"codes": [[CANARY, 1]]}, r"codes of attribute 0 lie outside 0\.\.9"),
     ({"codes": [[1, -CANARY]]}, r"codes of attribute 1 lie outside 0\.\.19"),
     ({"codes": [[1.5, 2]]}, "codes are not an array of whole numbers"),

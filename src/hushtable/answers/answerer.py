@@ -89,5 +89,5 @@ class Answerer(Protocol):
 
     def combined(self, combine: Combine) -> Answerer:
         """Return what answers with rows of a sketch put together this way."""
-        fact = "this release is no sketch, so there are no rows of one to combine"
+        fact = "this release is not a sketch, so it has no rows to combine"
         raise BadQuery(fact, "Leave `combine` out.")

@@ -176,10 +176,10 @@ class Release(ReleaseFile):
         )
         answerer = self._combining(combine)
         if nonnegative and not self.terms.parts:
-            fact = "this release is of one table, and nothing says how to raise what is below 0 in it"
+            fact = "this release has one table, and nothing says how to raise its negative counts"
             raise BadQuery(fact, "Leave `nonnegative` out, or publish several tables.")
         if model and not self.terms.parts:
-            fact = "this release is of one table, so there is nothing for a model to put together"
+            fact = "this release has one table, so a model has nothing to combine"
             raise BadQuery(fact, "Leave `model` out, or publish several tables.")
         found = answerer.groups(question)
         if top is not None:
@@ -265,7 +265,7 @@ class Release(ReleaseFile):
         )
         found = answerer.groups(question)
         if found.number <= most:
-            fact = f"there are {found.number:,} groups, so that none is left beside the {most:,} largest"
+            fact = f"there are {found.number:,} groups, so none is left beside the {most:,} largest"
             raise BadQuery(fact, "Ask for fewer of the largest, as in top=20, or for a `total`.")
         total = answerer.total(selection, chance=chance / 2, corrected=corrected, assume=assume)
         clamp = self.terms.measure.clamp
@@ -444,7 +444,7 @@ class Release(ReleaseFile):
     def _cell(self, cell: Mapping[str, object] | None, values: Mapping[str, object]) -> Selection:
         """Return the one cell with these values."""
         if cell is not None and not isinstance(cell, Mapping):
-            raise BadQuery(f"{shown(cell)} is no cell", "Give a value of each attribute, as in home='A'.")
+            raise BadQuery(f"{shown(cell)} is not a cell", "Give a value of each attribute, as in home='A'.")
         given = {**(cell or {}), **values}
         if len(given) < len(cell or {}) + len(values):
             raise BadQuery("an attribute is given twice", "Give one value of each attribute.")

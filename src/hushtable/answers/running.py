@@ -160,7 +160,7 @@ def _replaced(error: Exception, columns: list[str]) -> BadQuery:
 
     words = str(error)
     if isinstance(error, duckdb.PermissionException):
-        fact = "the query reaches for more than the rows of the release"
+        fact = "the query reads more than the rows of the release"
         return BadQuery(
             fact, "Files, addresses and extensions are closed to it: query the file in DuckDB itself."
         )

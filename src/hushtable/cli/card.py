@@ -17,7 +17,10 @@ def card(
     output: Annotated[
         Path,
         Option(
-            "--output", "-o", metavar="FILE", help=".yaml for the deployments registry, .json for catalogues."
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="The card to write: .yaml for the deployments registry, .json for catalogues.",
         ),
     ],
     curator: Annotated[str | None, Option(metavar="NAME", help="Who publishes the data.")] = None,
@@ -25,22 +28,24 @@ def card(
     region: Annotated[
         str | None, Option(metavar="TEXT", help="Where the people live, or whose law applies.")
     ] = None,
-    date: Annotated[str | None, Option(metavar="DAY", help="Of publication, as in 2026-01-31.")] = None,
+    date: Annotated[
+        str | None, Option(metavar="DAY", help="The day of publication, as in 2026-01-31.")
+    ] = None,
     author: Annotated[str | None, Option(metavar="NAME", help="Who fills in the record.")] = None,
     license: Annotated[
         str | None, Option(metavar="URL", help="The license under which the data may be used.")
     ] = None,
-    url: Annotated[str | None, Option(metavar="URL", help="The data's own web page.")] = None,
+    url: Annotated[str | None, Option(metavar="URL", help="The address of the data's own page.")] = None,
     overwrite: Overwrite = False,
     json: Json = False,
 ) -> None:
     """Describe a release for registries and catalogues.
 
-    A .yaml is a record for the registry of differential privacy deployments; a .json
-    is Croissant metadata, which catalogues of data read.
+    A .yaml file is a record for the registry of differential privacy deployments. A .json file is Croissant
+    metadata, which catalogues of data read.
 
-    Everything in it follows from the release and from the options. What neither says
-    is left out, and listed.
+    Everything in the card follows from the release and from the options. The command lists what neither of
+    them says.
 
     \b
     Examples:

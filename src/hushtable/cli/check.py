@@ -54,17 +54,23 @@ def check(
     memory: Memory = None,
     stray: Annotated[
         int,
-        Option(min=0, metavar="N", help="Show the N commonest stray values too: values of rows."),
+        Option(
+            min=0,
+            metavar="N",
+            help="Also show the N most common values outside the domain. These are values of rows.",
+        ),
     ] = 0,
-    format: Annotated[Literal["table", "json"], Option(help="For people, or for scripts.")] = "table",
+    format: Annotated[
+        Literal["table", "json"], Option(help="A table for people, or JSON for scripts.")
+    ] = "table",
     json: Json = False,
 ) -> None:
     """Check how rows fit a domain. PRIVATE output, for the data owner only.
 
-    Says which columns match, how many rows lie inside the declared values, and what happens to the
-    others. Numbers only: no value of a row is shown, unless --stray asks for it. With --unit, it shows how
-    many rows each bound on rows, or on cells, would keep. The exit code is 0 if publishing would run, and
-    would count any row.
+    The report says which columns match, how many rows lie inside the declared values, and what happens to the
+    others. It shows numbers only, and values of rows only if --stray asks for them. With --unit, it shows how
+    many rows each bound on rows or cells would keep. The exit code is 0 if publishing would run and would
+    count at least one row.
 
     \b
     Examples:
@@ -136,7 +142,7 @@ def _print_tables(report: Report) -> None:
     if report.unit is not None and report.unit.kept:
         out.print(_bounds(report.unit))
         out.print()
-    out.print(f"Cells, occupied or not: {cells_in_words(report.cells_total)}")
+    out.print(f"Cells in all, occupied or not: {cells_in_words(report.cells_total)}")
     if report.unused:
         out.print(f"Columns not used: {', '.join(map(printable, report.unused))}")
     out.print()
@@ -212,7 +218,9 @@ def _totals(report: Report) -> Table:
         totals.add_row("records not read", f"{report.unreadable.records:,}", why_not_read(report.unreadable))
     totals.add_row("rows read", f"{report.rows_read:,}", "")
     if report.rows_dropped is not None and report.rows_counted is not None:
-        totals.add_row("rows dropped", f"{report.rows_dropped:,}", "each once, whatever rules drop it")
+        totals.add_row(
+            "rows dropped", f"{report.rows_dropped:,}", "(a row that breaks several rules is counted once)"
+        )
         if report.unit is not None:
             look = report.unit
             totals.add_row("  without a unit", f"{look.missing:,}", f"no value in {look.unit.column}")

@@ -17,33 +17,39 @@ domain = CommandGroup(
             "show": "hushtable.cli.domain:show",
         }
     },
-    help="Draft a domain file, or show one: what a cell of the table is.",
+    help="Draft or show a domain file: which attributes and values the table has.",
 )
 
 
 def draft(
     data: Annotated[
-        list[str], Argument(metavar="DATA", help="Files, folders or patterns; or one database file.")
+        list[str],
+        Argument(
+            metavar="DATA",
+            help="Files, folders or patterns such as 'rows-*.parquet', or one database file.",
+        ),
     ],
     output: Annotated[
         Path | None,
-        Option("--output", "-o", metavar="FILE", help="Write to this file, not to standard output."),
+        Option("--output", "-o", metavar="FILE", help="The file to write. Default: standard output."),
     ] = None,
-    query: Annotated[str | None, Option(metavar="SQL", help="Look at what this query selects.")] = None,
+    query: Annotated[
+        str | None, Option(metavar="SQL", help="Look at the rows that this query returns.")
+    ] = None,
     columns: Annotated[
         list[str] | None,
-        Option("--columns", metavar="NAME,...", help="Look at these columns alone, in this order."),
+        Option("--columns", metavar="NAME,...", help="Look at these columns only, in this order."),
     ] = None,
     rows: Annotated[int | None, Option(min=1, metavar="N", help="Look at the first N rows only.")] = None,
     overwrite: Annotated[
-        bool, Option("--overwrite", help="Replace an unreviewed draft that is there.")
+        bool, Option("--overwrite", help="Replace the file if it is an unreviewed draft.")
     ] = False,
     json: Json = False,
 ) -> None:
     """Write a first domain file, drawn from the data. PRIVATE until reviewed.
 
-    It says `reviewed = false`, and publishing refuses it until a person has replaced what was drawn
-    from the data by public facts and has deleted that line.
+    The draft says `reviewed = false`, and publishing refuses it. Replace everything that was
+    drawn from the data with public facts, then delete that line.
 
     \b
     Examples:
@@ -69,7 +75,7 @@ def draft(
     elif output is None:
         click.echo(text, nl=False)
     click.echo(
-        f"{output or 'This draft'} is PRIVATE until reviewed. Replace what is marked by public facts,",
+        f"{output or 'This draft'} is PRIVATE until reviewed. Replace what is marked with public facts,",
         err=True,
     )
     click.echo("then delete the line `reviewed = false`.", err=True)

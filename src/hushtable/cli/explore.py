@@ -13,13 +13,13 @@ from hushtable.cli.release import ReleaseFile
 def explore(
     file: ReleaseFile,
     port: Annotated[
-        int, Option(min=0, max=65535, metavar="N", help="Listen there; 0: wherever there is room.")
+        int, Option(min=0, max=65535, metavar="N", help="The port to listen on. 0 takes a free one.")
     ] = 0,
 ) -> None:
     """Look at a release in your browser, and ask it anything.
 
-    It is the page of `hushtable page`, where any attributes, levels and conditions may be typed. It is
-    served on this machine alone, under an address that nobody else knows. Ctrl-C ends it.
+    This serves the page of `hushtable page`, where you may also type any attributes, levels and conditions.
+    It is served on this machine only, at an address that nobody else knows. Ctrl-C ends it.
 
     \b
     Example:

@@ -65,5 +65,5 @@ def _show_all(ctx: click.Context, _param: click.Parameter, wanted: bool) -> None
 
 HelpAll: TypeAlias = Annotated[
     bool,
-    Option("--help-all", is_eager=True, callback=_show_all, help="Show all options, and leave."),
+    Option("--help-all", is_eager=True, callback=_show_all, help="Show all options and exit."),
 ]

@@ -22,7 +22,7 @@ ledger = CommandGroup(
             "show": "hushtable.cli.ledger:show",
         }
     },
-    help="Keep account of the privacy spent on a group of people.",
+    help="Keep account of the privacy that is spent on a group of people.",
 )
 
 _CURRENCIES = {
@@ -36,41 +36,44 @@ Bounds = Annotated[
     Option(
         "--bound",
         metavar="NAME=K",
-        help="How many of another unit one unit has at most in the data, as you declare; once for each.",
+        help="The most that one unit may have of another unit, as you declare it: row=12. May be repeated.",
     ),
 ]
 
 
 def create(
     file: Annotated[Path, Argument(metavar="FILE", help="The ledger to make.")],
-    about: Annotated[str, Option(metavar="TEXT", help="Who they are.")],
+    about: Annotated[str, Option(metavar="TEXT", help="Who the people are, such as 'patients of 2024'.")],
     epsilon: Annotated[
-        str | None, Option(metavar="E", help="All that may ever be spent on each of these people.")
+        str | None,
+        Option(metavar="E", help="The whole budget: all that may ever be spent on each of these people."),
     ] = None,
     delta: Annotated[
-        str | None, Option(metavar="D", help="With --epsilon: also pay for releases that have a delta.")
+        str | None, Option(metavar="D", help="With --epsilon: also pay for releases with a delta.")
     ] = None,
     rho: Annotated[
-        str | None, Option(metavar="R", help="The budget in rho (zCDP), in the place of --epsilon.")
+        str | None, Option(metavar="R", help="The whole budget in rho (zCDP), instead of --epsilon.")
     ] = None,
     unit: Annotated[
         str | None,
         Option(
-            metavar="NAME", help="Who one of them is: row, or a unit column. Else the first release says it."
+            metavar="NAME",
+            help="Who is protected: row, or a unit column. Default: whom the first release protects.",
         ),
     ] = None,
     bound: Bounds = None,
     json: Json = False,
 ) -> None:
-    """Make a ledger: a privacy budget for one group.
+    """Make a ledger: the privacy budget of one group of people.
 
-    The budget has one currency, for ever. --epsilon pays for pure releases. --rho
-    pays for releases under zCDP (Gaussian noise), and for pure ones, converted.
-    --epsilon with --delta pays for all. Costs that are converted are rounded up.
+    A ledger has one currency for ever. --epsilon pays for pure releases. --rho pays
+    for releases under zCDP (Gaussian noise), and for pure releases, converted.
+    --epsilon with --delta pays for all of them. Converted costs are rounded up.
 
-    A ledger protects one unit. Releases for another are refused, or cost K times
-    their epsilon (K squared times their rho), where you declare that a unit has at
-    most K of the other.
+    A ledger protects one unit, such as a row or a person_id. It refuses releases that
+    protect another unit, unless you declare with --bound that each of yours has at
+    most K of the other. Such releases cost K times their epsilon, or K squared times
+    their rho.
 
     \b
     Examples:
@@ -101,7 +104,7 @@ def create(
         return
     budget = f"{file}: a budget of {made.budget} for"
     if unit is None:
-        click.echo(f"{budget} {printable(made.about)}. The first release says who one of them is.")
+        click.echo(f"{budget} {printable(made.about)}. The first release will say whom it protects.")
     else:
         click.echo(f"{budget} each {unit} of {printable(made.about)}.")
     _say_bounds(made)
@@ -112,10 +115,10 @@ def declare(
     bound: Bounds = None,
     json: Json = False,
 ) -> None:
-    """Declare how many of another unit one has at most.
+    """Declare the most that one unit has of another.
 
     Releases that protect the other unit then cost K times their epsilon, or K squared
-    times their rho. The bound must be true of your data: nobody checks it. If
+    times their rho. The bound must be true of your data, and nobody checks it. If
     somebody has more, more was spent on them than the ledger says.
 
     \b
@@ -135,16 +138,17 @@ def declare(
 
 
 def upgrade(
-    file: Annotated[Path, Argument(metavar="FILE", help="The ledger, of version 1.")],
+    file: Annotated[Path, Argument(metavar="FILE", help="A ledger of version 1.")],
     unit: Annotated[
-        str, Option(metavar="NAME", help="Who all of its releases so far protect: row, or a column.")
+        str, Option(metavar="NAME", help="Whom all of its releases so far protect: row, or a column.")
     ],
     json: Json = False,
 ) -> None:
     """Say whom a ledger of version 1 protects.
 
-    Budget, entries and what was spent stay exactly as they are. It is done whole or
-    not at all. Make a copy first if older versions of hushtable must still read it.
+    The budget, the entries and what was spent stay exactly as they are. The upgrade
+    happens whole or not at all. Make a copy first if older versions of hushtable must
+    still read the ledger.
 
     \b
     Example:
@@ -158,8 +162,8 @@ def upgrade(
         print_ledger(account)
         return
     click.echo(
-        f"{file}: version 2, protects each {account.unit}. epsilon {share_in_words(account.spent)} is spent, "
-        "as before."
+        f"{file} now has version 2 and protects each {account.unit}. As before, epsilon "
+        f"{share_in_words(account.spent)} is spent."
     )
 
 
@@ -167,10 +171,10 @@ def show(
     file: Annotated[Path, Argument(metavar="FILE", help="The ledger.")],
     json: Json = False,
 ) -> None:
-    """Show what was spent, and what is left.
+    """Show what was spent and what is left.
 
-    Of each digest the first 12 digits are shown: SHA-256 of the file, or of what
-    `sha256sum part-*.parquet` prints in the folder of a release in parts.
+    A digest is the beginning of the SHA-256 of the released file. For a release in
+    parts, it is that of what `sha256sum part-*.parquet` prints in its folder.
 
     \b
     Example:
@@ -188,9 +192,9 @@ def show(
     out = console()
     out.print(printable(account.about), style="bold")
     if account.unit is None:
-        whom = "Its unit is not stated yet: the first release says who one of them is."
+        whom = "It does not say yet whom it protects: the first release will."
         if account.version == 1:
-            whom = "Its unit is not stated. Before it is charged again, give: "
+            whom = "It does not say whom it protects. Before it is charged again, run: "
             whom += "hushtable ledger upgrade FILE --unit NAME"
     else:
         whom = f"It protects each {account.unit}."
@@ -217,7 +221,7 @@ def show(
     out.print(rows)
     if any(entry.state == "unfinished" for entry in entries):
         out.print()
-        out.print("Unfinished: running, or stopped after the charge. What it cost stays spent.")
+        out.print("Unfinished: still running, or stopped after the charge. The cost stays spent.")
 
 
 def print_ledger(account: Ledger) -> None:
@@ -232,7 +236,7 @@ def _bound(text: str) -> tuple[str, int]:
     """Return the unit and the number that NAME=K says."""
     name, _, number = text.rpartition("=")
     if not name or not number.strip().isdecimal():
-        raise click.BadParameter(f"{text!r} is no bound. Write it as row=12.", param_hint="--bound")
+        raise click.BadParameter(f"{text!r} is not a bound. Write it as row=12.", param_hint="--bound")
     return name, int(number)
 
 
@@ -253,4 +257,4 @@ def _say_bounds(account: Ledger) -> None:
     for line in lines:
         click.echo(line)
     if lines:
-        click.echo("That must be true of your data: nobody checks it.")
+        click.echo("This must be true of your data, and nobody checks it.")

@@ -27,8 +27,8 @@ from hushtable.cli.saying import in_options
 from hushtable.errors import HushtableError, LowMemory, short_of_memory
 
 _BUG = """\
-error: this is a bug in hushtable ({kind}). Please report it, with the command but without your data.
-What went wrong is not shown, because it may quote private rows. With HUSHTABLE_DEBUG=1 it is."""
+error: this is a bug in hushtable ({kind}). Please report it with the command, but without your data.
+The details are hidden because they may quote private rows. Set HUSHTABLE_DEBUG=1 to see them."""
 
 
 _STOPPED = 128  # and the number of the signal: what shells make of it
@@ -109,7 +109,10 @@ def hushtable(
         bool, Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
     ] = False,
     log_file: Annotated[
-        Path | None, Option(metavar="FILE", help="Add a line for each step to this file: nothing of rows.")
+        Path | None,
+        Option(
+            metavar="FILE", help="Append a line for each step to this file. It holds nothing of the rows."
+        ),
     ] = None,
     show_completion: Annotated[
         Literal["bash", "zsh", "fish"] | None,
@@ -117,7 +120,7 @@ def hushtable(
             metavar="SHELL",
             callback=_show_completion,
             is_eager=True,
-            help="Print what bash, zsh or fish needs to complete names after TAB.",
+            help="Print the script that lets bash, zsh or fish complete names.",
         ),
     ] = None,
 ) -> None:

@@ -15,66 +15,77 @@ if TYPE_CHECKING:
     from hushtable.domain.measure import Measure
 
 Data: TypeAlias = Annotated[
-    list[str], Argument(metavar="DATA", help="Files, folders or patterns; or one database file.")
+    list[str],
+    Argument(
+        metavar="DATA", help="Files, folders or patterns such as 'rows-*.parquet', or one database file."
+    ),
 ]
-DomainFile: TypeAlias = Annotated[Path, Option(metavar="FILE", help="The domain file.")]
-Where: TypeAlias = Annotated[str | None, Option(metavar="SQL", help="Keep rows that meet this condition.")]
-Query: TypeAlias = Annotated[str | None, Option(metavar="SQL", help="Read what this query selects.")]
+DomainFile: TypeAlias = Annotated[
+    Path, Option(metavar="FILE", help="The domain file: which attributes and values there are.")
+]
+Where: TypeAlias = Annotated[
+    str | None, Option(metavar="SQL", help="Count only the rows that meet this condition.")
+]
+Query: TypeAlias = Annotated[
+    str | None, Option(metavar="SQL", help="Count the rows that this query returns.")
+]
 CountColumn: TypeAlias = Annotated[
-    str | None, Option(metavar="COLUMN", help="Rows are counts already, in this column.")
+    str | None, Option(metavar="COLUMN", help="The column that holds the counts, if rows are counts already.")
 ]
 SumColumn: TypeAlias = Annotated[
-    str | None, Option(metavar="COLUMN", help="Add this column up, with --clamp.")
+    str | None, Option(metavar="COLUMN", help="Publish sums of this column. Needs --clamp.")
 ]
 Clamp: TypeAlias = Annotated[
     tuple[int, int] | None,
-    Option(metavar="LOW HIGH", help="What one row may add at least and at most."),
+    Option(metavar="LOW HIGH", help="The least and the most that one row may add to a sum."),
 ]
 UnitColumn: TypeAlias = Annotated[
-    str | None, Option(metavar="COLUMN", help="Whose row it is: one person, one value.")
+    str | None, Option(metavar="COLUMN", help="The column that says whose row it is, such as person_id.")
 ]
-MaxRows: TypeAlias = Annotated[int | None, Option(metavar="K", help="Count at most K rows of each unit.")]
+MaxRows: TypeAlias = Annotated[int | None, Option(metavar="K", help="Count at most K rows of each person.")]
 MaxCells: TypeAlias = Annotated[
-    int | None, Option(metavar="K", help="Or: count each unit in at most K cells, once in each.")
+    int | None, Option(metavar="K", help="Or count each person in at most K cells, once in each.")
 ]
 MaxPerCell: TypeAlias = Annotated[
-    int | None, Option(metavar="C", help="With --max-cells: up to C times in each.")
+    int | None, Option(metavar="C", help="With --max-cells, count each person up to C times in a cell.")
 ]
 RowsAreUnits: TypeAlias = Annotated[
-    bool, Option("--rows-are-units", help="Allow any query: its rows are what is protected.")
+    bool,
+    Option("--rows-are-units", help="Allow any query. It protects single rows of the result, not people."),
 ]
 Memory: TypeAlias = Annotated[
-    str | None, Option(metavar="SIZE", help="Such as 2GB; by default half of the machine's.")
+    str | None,
+    Option(metavar="SIZE", help="How much memory to use, such as 2GB. Default: half of the machine's."),
 ]
 
-Json: TypeAlias = Annotated[bool, Option("--json", help="Print one JSON document, and nothing else.")]
+Json: TypeAlias = Annotated[bool, Option("--json", help="Print one JSON document and nothing else.")]
 Levels: TypeAlias = Annotated[
     list[str] | None,
     Option(
         "--level",
         metavar="NAME=LEVEL",
-        help="A coarser level of an attribute; one --level for each.",
+        help="Use an attribute at a coarser level. May be repeated.",
         complete=level_choices,
     ),
 ]
 Epsilon: TypeAlias = Annotated[
-    str | None, Option(metavar="E", help="What it may cost: 0.1, or exactly 1/10.")
+    str | None, Option(metavar="E", help="The privacy cost: 0.1, or exactly 1/10. Smaller means more noise.")
 ]
 Rho: TypeAlias = Annotated[
-    str | None, Option(metavar="R", help="The same as zero-concentrated privacy (zCDP): 0.015.")
+    str | None, Option(metavar="R", help="The privacy cost under zCDP, instead of epsilon: 0.015.")
 ]
 Delta: TypeAlias = Annotated[
-    str | None, Option(metavar="D", help="A chance beside epsilon, far below 1/people: 1e-9.")
+    str | None, Option(metavar="D", help="With --epsilon: a delta far below 1/people, such as 1e-9.")
 ]
 Law: TypeAlias = Annotated[
     str | None,
     Option(
         metavar="LAW",
-        help="The law of the noise: geometric, gaussian, truncated-geometric, gaussian-stability or auto.",
+        help="The kind of noise: geometric, gaussian, truncated-geometric, gaussian-stability or auto.",
     ),
 ]
 TotalShare: TypeAlias = Annotated[
-    str, Option(metavar="SHARE", help="The share of epsilon for a noisy total; 0 for none.")
+    str, Option(metavar="SHARE", help="The share of epsilon that buys a noisy total; 0 buys none.")
 ]
 Ask: TypeAlias = Annotated[
     list[str] | None,
@@ -84,32 +95,39 @@ Ask: TypeAlias = Annotated[
         complete=attribute_names,
     ),
 ]
-ExpectCells: TypeAlias = Annotated[float | None, Option(metavar="N", help="Assume so many occupied cells,")]
-ExpectMean: TypeAlias = Annotated[float | None, Option(metavar="M", help="with counts of this mean")]
-ExpectSd: TypeAlias = Annotated[float | None, Option(metavar="S", help="and this standard deviation.")]
-ProfileFile: TypeAlias = Annotated[
-    Path | None, Option(metavar="FILE", help="Or assume the counts of a CSV file: count,cells.")
+ExpectCells: TypeAlias = Annotated[
+    float | None, Option(metavar="N", help="Assume that N cells are occupied,")
 ]
-Width: TypeAlias = Annotated[int | None, Option(metavar="W", help="How many buckets a row of a sketch has.")]
-Depth: TypeAlias = Annotated[int | None, Option(metavar="D", help="How many rows a sketch has: 1.")]
+ExpectMean: TypeAlias = Annotated[float | None, Option(metavar="M", help="that their counts have this mean,")]
+ExpectSd: TypeAlias = Annotated[
+    float | None, Option(metavar="S", help="and that they have this standard deviation.")
+]
+ProfileFile: TypeAlias = Annotated[
+    Path | None,
+    Option(metavar="FILE", help="Or assume the counts in a CSV file with the columns count,cells."),
+]
+Width: TypeAlias = Annotated[
+    int | None, Option(metavar="W", help="How many buckets each row of a sketch has.")
+]
+Depth: TypeAlias = Annotated[int | None, Option(metavar="D", help="How many rows a sketch has. Default: 1.")]
 MarginalSets: TypeAlias = Annotated[
     list[str] | None,
     Option(
         "--marginals",
         metavar="NAME,...|all-K",
-        help="A marginal of a data cube, or all of K attributes; give it once for each.",
+        help="A marginal of a data cube, or all marginals of K attributes. May be repeated.",
     ),
 ]
 Weights: TypeAlias = Annotated[
     str | None,
     Option(
         metavar="N,...|auto",
-        help="How marginals share epsilon, one for each --marginals: equally. auto: by root of cells.",
+        help="How --marginals share epsilon, one number for each, or auto. Default: equally.",
     ),
 ]
 LikeFile: TypeAlias = Annotated[
     Path | None,
-    Option(metavar="FILE", help="Or assume those of an older public release, a file or a folder."),
+    Option(metavar="FILE", help="Or assume the counts of an older public release."),
 ]
 
 
@@ -127,7 +145,9 @@ def levels_of(options: list[str] | None) -> dict[str, str]:
     for said in options or ():
         name, equals, level = said.rpartition("=")  # a name may have a `=` in it, a level has none
         if not equals or not name or not level:
-            raise click.BadParameter(f"--level {said!r} is not of the form NAME=LEVEL, as in home=tract.")
+            raise click.BadParameter(
+                f"--level {said!r} is not of the form NAME=LEVEL. Write it as in home=tract."
+            )
         if name in chosen:
             raise click.BadParameter(f"--level names {name!r} twice. Give one level for each attribute.")
         chosen[name] = level

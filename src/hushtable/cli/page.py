@@ -14,21 +14,24 @@ from hushtable.cli.release import Overwrite, ReleaseFile
 
 def page(
     file: ReleaseFile,
-    output: Annotated[Path, Option("--output", "-o", metavar="FILE", help="Ending in .html.")],
-    title: Annotated[str | None, Option(metavar="TEXT", help="In place of the release's own.")] = None,
+    output: Annotated[
+        Path, Option("--output", "-o", metavar="FILE", help="The page to write: a name that ends in .html.")
+    ],
+    title: Annotated[str | None, Option(metavar="TEXT", help="A title instead of the release's own.")] = None,
     groups: Annotated[
-        int, Option(min=1, metavar="N", help="The most groups that the page holds in all.")
+        int, Option(min=1, metavar="N", help="How many groups the page may hold in all.")
     ] = 100_000,
-    confidence: Annotated[float, Option(metavar="C", help="The chance with which an interval holds.")] = 0.95,
+    confidence: Annotated[float, Option(metavar="C", help="The confidence of each interval.")] = 0.95,
     overwrite: Overwrite = False,
     json: Json = False,
 ) -> None:
     """Make a page of a release: one HTML file for any browser.
 
-    It needs no network and no server, and sends nothing. Readers choose attributes, see bars, lines
-    and maps with error bars, search the table, and read who is protected and how sure numbers are.
+    The page needs no network and no server, and sends nothing. Readers choose attributes and see bars, lines
+    and maps with their margins. They can search the table, and read who is protected and how sure the
+    numbers are.
 
-    \\b
+    \b
     Example:
       hushtable page commute.parquet -o commute.html
     """

@@ -48,7 +48,9 @@ def plan(
     rho: Rho = None,
     delta: Delta = None,
     law: Law = None,
-    size: Annotated[int | None, Option(metavar="N", help="How many rows to publish of each table.")] = None,
+    size: Annotated[
+        int | None, Option(metavar="N", help="How many rows to publish of each large table.")
+    ] = None,
     ask: Ask = None,
     expect_cells: ExpectCells = None,
     expect_mean: ExpectMean = None,
@@ -85,7 +87,7 @@ def plan(
     laws: Annotated[
         bool,
         Option(
-            "--laws", help=("Compare the laws of noise for this --epsilon and --delta, and do nothing else.")
+            "--laws", help="Compare the laws of noise for this --epsilon and --delta, and do nothing else."
         ),
     ] = False,
     output: Annotated[
@@ -94,7 +96,7 @@ def plan(
     ] = None,
     overwrite: Overwrite = False,
 ) -> None:
-    """Tell what a release would be worth before you spend any epsilon.
+    """Tell what a release would be worth, before any epsilon is spent.
 
     A plan reads no rows. From the domain, epsilon and size it predicts the error of each answer. It is about
     the questions of --ask; without --ask, about the questions that people usually ask. If you also state an
@@ -197,7 +199,9 @@ def plan(
     assert rows is not None
     assumed = any(each is not None for each in (expect_cells, expect_mean, expect_sd, profile, like))
     if not assumed and (sweep or marginals or sketched):
-        raise click.BadParameter("This needs an assumption about the table, such as --like FILE.")
+        raise click.BadParameter(
+            "--sweep, --marginals and --structure need an assumption about the table, such as --like FILE."
+        )
     found = planned(
         finest,
         level=levels,

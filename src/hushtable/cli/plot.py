@@ -15,21 +15,31 @@ from hushtable.cli.release import Overwrite, ReleaseFile, names_of
 
 def plot(
     file: ReleaseFile,
-    by: Annotated[list[str], Option(metavar="NAMES", help="One or two attributes, as in home or home,work.")],
-    output: Annotated[Path, Option("--output", "-o", metavar="FILE", help="Ending in .png, .svg or .pdf.")],
-    where: Annotated[str | None, Option(metavar="SQL", help="Only cells that meet this.")] = None,
-    top: Annotated[int | None, Option(min=1, metavar="N", help="Only the N largest groups.")] = None,
-    confidence: Annotated[float, Option(metavar="C", help="The chance with which an interval holds.")] = 0.95,
+    by: Annotated[
+        list[str],
+        Option(metavar="NAMES", help="The attributes to draw, one or two, as in home or home,work."),
+    ],
+    output: Annotated[
+        Path, Option("--output", "-o", metavar="FILE", help="The picture to write: .png, .svg or .pdf.")
+    ],
+    where: Annotated[str | None, Option(metavar="SQL", help="Draw only what meets this condition.")] = None,
+    top: Annotated[int | None, Option(min=1, metavar="N", help="Draw only the N largest groups.")] = None,
+    confidence: Annotated[float, Option(metavar="C", help="The confidence of each interval.")] = 0.95,
     assume: AssumeOption = None,
-    simultaneous: Annotated[bool, Option("--simultaneous", help="All intervals hold together.")] = False,
-    title: Annotated[str | None, Option(metavar="TEXT", help="Instead of one that is made.")] = None,
+    simultaneous: Annotated[
+        bool, Option("--simultaneous", help="Widen intervals until all of them hold at the same time.")
+    ] = False,
+    title: Annotated[
+        str | None,
+        Option(metavar="TEXT", help="The title of the picture. Default: one made from the question."),
+    ] = None,
     overwrite: Overwrite = False,
     json: Json = False,
 ) -> None:
     """Draw a release by one or two attributes, with error bars.
 
-    Bars for categories and bins, lines over time, a map of coloured cells for two attributes. The
-    caption says what the intervals mean and who is protected.
+    The picture has bars for categories and bins, a line over time, or coloured squares for two attributes.
+    Its caption says what the intervals mean and who is protected.
 
     \b
     Example:

@@ -60,30 +60,32 @@ def publish(
     law: Law = None,
     level: Levels = None,
     ask: Ask = None,
-    size: Annotated[int | None, Option(metavar="N", help="How many rows to publish of each table.")] = None,
+    size: Annotated[
+        int | None, Option(metavar="N", help="How many rows to publish of each large table.")
+    ] = None,
     ledger: Annotated[
-        Path | None, Option(metavar="FILE", help="Charge this ledger before anything is drawn.")
+        Path | None,
+        Option(metavar="FILE", help="The ledger that pays. It is charged before anything is drawn."),
     ] = None,
     no_ledger: Annotated[
-        bool, Option("--no-ledger", help="Charge none: you keep count of epsilon yourself.")
+        bool, Option("--no-ledger", help="Charge no ledger. You keep count of epsilon yourself.")
     ] = False,
     summary: Annotated[
         SummaryName | None,
         Option(
             metavar="NAME",
-            help=f"Which rows to publish: {', '.join(get_args(SummaryName))}.",
+            help=f"Which rows to publish: {', '.join(get_args(SummaryName))}. "
+            "Default: filter-priority, or filter for trees.",
         ),
     ] = None,
-    cutoff: Annotated[str | None, Option(metavar="N|auto", help="The least noisy count to publish.")] = None,
-    threshold: Annotated[
-        str | None, Option(metavar="T|auto", help="Noisy counts below it are sampled.")
-    ] = None,
+    cutoff: Annotated[str | None, Option(metavar="N|auto", help="Publish no noisy count below this.")] = None,
+    threshold: Annotated[str | None, Option(metavar="T|auto", help="Sample noisy counts below this.")] = None,
     one_sided: Annotated[bool, Option("--one-sided", help="Publish noisy counts above 0 only.")] = False,
     structure: Annotated[
         StructureName | None,
         Option(
             metavar="NAME",
-            help=f"Publish this instead of tables: {', '.join(get_args(StructureName))}.",
+            help=f"What to publish instead of tables: {', '.join(get_args(StructureName))}.",
         ),
     ] = None,
     hierarchy: Annotated[
@@ -97,33 +99,41 @@ def publish(
         str | None,
         Option(
             metavar="NAME,...",
-            help="Attributes in the order of a structure, others last; or morton, of a tree.",
+            help="The order of attributes in a tree or wavelets, others last; or morton, for a tree.",
         ),
     ] = None,
     branching: Annotated[
-        int | None, Option(metavar="B", help="How many children a node of a tree has: 16.")
+        int | None, Option(metavar="B", help="How many children each node of a tree has. Default: 16.")
     ] = None,
     width: Width = None,
     depth: Depth = None,
     marginals: MarginalSets = None,
     weights: Weights = None,
     consistent: Annotated[
-        bool, Option("--consistent", help="Drop dyadic ranges inside absent ones; one-sided.")
+        bool, Option("--consistent", help="Drop dyadic ranges that lie in absent ones. Needs --one-sided.")
     ] = False,
     total_share: Annotated[
         str | None,
-        Option(metavar="SHARE", help="The share of epsilon for a noisy total of cells: 1/50; 0 for none."),
+        Option(
+            metavar="SHARE",
+            help="The share of epsilon that buys a noisy total of cells; 0 buys none. Default: 1/50.",
+        ),
     ] = None,
     left_out_share: Annotated[
         str | None,
-        Option(metavar="SHARE", help="The share of the cost that tells how many people are left out: none."),
+        Option(
+            metavar="SHARE",
+            help="The share of the cost that tells how many people are left out. Default: 0.",
+        ),
     ] = None,
     expect_cells: ExpectCells = None,
     expect_mean: ExpectMean = None,
     expect_sd: ExpectSd = None,
     profile: ProfileFile = None,
     like: LikeFile = None,
-    anyway: Annotated[bool, Option("--anyway", help="Publish it even if it would be wasted.")] = False,
+    anyway: Annotated[
+        bool, Option("--anyway", help="Publish even if a plan says that epsilon would be wasted.")
+    ] = False,
     where: Where = None,
     query: Query = None,
     count_column: CountColumn = None,
@@ -137,20 +147,26 @@ def publish(
     memory: Memory = None,
     engine: Annotated[
         Literal["local", "spark"],
-        Option(metavar="NAME", help="What does the work: local, or spark; there, --memory is of a task."),
+        Option(
+            metavar="NAME",
+            help="Where the work is done: local or spark. With spark, --memory is that of a task.",
+        ),
     ] = "local",
     master: Annotated[
         str | None,
-        Option(metavar="URL", help="Spark's master: local[*], unless its settings name another."),
+        Option(metavar="URL", help="Spark's master. Default: the one in Spark's settings, or local[*]."),
     ] = None,
-    overwrite: Annotated[bool, Option("--overwrite", help="Replace the release if it is there.")] = False,
-    quiet: Annotated[bool, Option("--quiet", help="No progress, no closing words.")] = False,
+    overwrite: Annotated[
+        bool, Option("--overwrite", help="Replace the release if there is one of this name.")
+    ] = False,
+    quiet: Annotated[bool, Option("--quiet", help="Show no progress and no closing words.")] = False,
     json: Json = False,
     help_all: HelpAll = False,
 ) -> None:
     """Publish a table of rows as one small private file.
 
-    Counts the rows, draws a private summary of exactly the stated law, and writes it as Parquet.
+    The command counts the rows, charges the ledger, draws noise with exactly the stated probabilities, and
+    writes one Parquet file. Anybody may have that file: asking it costs no more privacy.
 
     \b
     Examples:

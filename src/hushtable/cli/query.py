@@ -23,62 +23,67 @@ AssumeOption = Annotated[
     Literal["even"] | None,
     Option(
         metavar="HOW",
-        help="even: narrower intervals, which hold only if hidden counts are spread evenly.",
+        help="even: give narrower intervals, which hold only if hidden counts are spread evenly.",
     ),
 ]
 
 
 def query(
     file: ReleaseFile,
-    where: Annotated[
-        str | None, Option(metavar="SQL", help="Sum over the cells that meet this condition.")
-    ] = None,
+    where: Annotated[str | None, Option(metavar="SQL", help="Count only what meets this condition.")] = None,
     by: Annotated[
         list[str] | None,
         Option(
             metavar="NAMES",
-            help="One estimate for each value of home,work.",
+            help="Give one estimate for each value of these attributes, as in home,work.",
             complete=attribute_names,
         ),
     ] = None,
-    top: Annotated[int | None, Option(min=1, metavar="N", help="The N largest estimates, with --by.")] = None,
-    confidence: Annotated[float, Option(metavar="C", help="The chance with which an interval holds.")] = 0.95,
+    top: Annotated[
+        int | None, Option(min=1, metavar="N", help="With --by: give the N largest estimates.")
+    ] = None,
+    confidence: Annotated[float, Option(metavar="C", help="The confidence of each interval.")] = 0.95,
     corrected: Annotated[
         bool | None,
         Option(
             "--corrected/--bare",
-            help="Use the noisy total, or not. If left out: where a cutoff removed something.",
+            help="Use the noisy total, or do not. Default: use it where a cutoff removed something.",
         ),
     ] = None,
     assume: AssumeOption = None,
     simultaneous: Annotated[
-        bool, Option("--simultaneous", help="All intervals hold together, with --by.")
+        bool,
+        Option("--simultaneous", help="With --by: widen intervals until all of them hold at the same time."),
     ] = False,
     nonnegative: Annotated[
         bool,
         Option(
-            "--nonnegative", help="Also numbers that are 0 or more and add up, of several tables, with --by."
+            "--nonnegative",
+            help="With --by: also give numbers that are 0 or more and add up. Needs several tables.",
         ),
     ] = False,
     model: Annotated[
         bool,
-        Option("--model", help="Also what a model makes of several tables, without an interval, with --by."),
+        Option(
+            "--model", help="With --by: also give what a model makes of several tables. It has no interval."
+        ),
     ] = False,
     combine: Annotated[
         Literal["mean", "median"] | None,
-        Option(metavar="HOW", help="How rows of a sketch are combined: mean, or median."),
+        Option(metavar="HOW", help="How to combine the rows of a sketch: mean or median."),
     ] = None,
     format: FormatOption = None,
     json: Json = False,
     output: Output = None,
     overwrite: Overwrite = False,
 ) -> None:
-    """Estimate sums over a release, with error bars.
+    """Ask a release: how many, where and by what, each number with its margin.
 
-    Without --by, one estimate; with it, one for each group. A name that holds a comma is given by a
-    --by of its own. What the intervals promise is said below a table, or on standard error.
-    Several tables answer together, and the closing words say which. Groups may be at a level, as in
-    --by 'month(day),job'. A sketch answers for cells that are listed, up to 10^7 of them.
+    Without --by you get one estimate; with --by, one for each group. Groups may be at a coarser level, as in
+    --by 'month(day),job'. If a name holds a comma, give it a --by of its own.
+
+    All tables of the release answer together. The text below the answer says what the intervals promise; with
+    --format csv, json or parquet, it is on standard error. A sketch answers for up to 10^7 listed cells.
 
     \b
     Examples:

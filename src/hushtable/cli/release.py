@@ -215,7 +215,9 @@ def thin(
     file: ReleaseFile,
     size: Annotated[int, Option(metavar="N", help="How many rows to keep.")],
     output: Annotated[Path, Option("--output", "-o", metavar="FILE", help="The file to write.")],
-    overwrite: Annotated[bool, Option("--overwrite", help="Replace the release if it is there.")] = False,
+    overwrite: Annotated[
+        bool, Option("--overwrite", help="Replace the release if there is one of this name.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Make a smaller release from a finished one. This costs no privacy.

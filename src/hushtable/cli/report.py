@@ -16,23 +16,28 @@ def report(
     file: ReleaseFile,
     output: Annotated[
         Path,
-        Option("--output", "-o", metavar="FILE", help="Ending in .html, .md, or .pdf (needs Chromium)."),
+        Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="The report to write: .html, .md, or .pdf (which needs Chromium).",
+        ),
     ],
     ledger: Annotated[
         Path | None,
-        Option(metavar="FILE", help="For the owner's version: the ledger that paid for the release."),
+        Option(metavar="FILE", help="The ledger that paid for the release. Makes the owner's version."),
     ] = None,
-    title: Annotated[str | None, Option(metavar="TEXT", help="In place of the release's own.")] = None,
-    confidence: Annotated[float, Option(metavar="C", help="The chance with which an interval holds.")] = 0.95,
+    title: Annotated[str | None, Option(metavar="TEXT", help="A title instead of the release's own.")] = None,
+    confidence: Annotated[float, Option(metavar="C", help="The confidence of each interval.")] = 0.95,
     overwrite: Overwrite = False,
     json: Json = False,
 ) -> None:
     """Write a report about a release, for those who sign it off.
 
-    Who is protected and how, what it cost, what was published and why, how accurate each
-    table is beside what was planned, three pictures, the checks that were run, and a place
-    for names. The public version follows from the file alone. With the ledger it is the
-    owner's version, which names the entry that paid for this very file.
+    The report says who is protected and how, what it cost, what was published and why, and how accurate each
+    table is compared with the plan. It has three pictures, the checks that were run, and a place for
+    signatures. The public version follows from the file alone. With --ledger it is the owner's version, which
+    names the entry that paid for this very file.
 
     \b
     Examples:

@@ -20,8 +20,10 @@ _WORDS = {
     "due": "to draw",
     "done": "done",
     "written": "done",
-    "changed": "published, but its file was moved or changed since",
-    "lost": "charged, but stopped before it was written: lost, unless another run is drawing it now",
+    "changed": "published, but its file was moved or changed since then",
+    "lost": (
+        "charged, but stopped before its file was written. It is lost, unless another run is drawing it now"
+    ),
 }
 
 
@@ -30,29 +32,31 @@ def run(
     file: Annotated[Path, Argument(metavar="FILE", help="A file of recipes, such as releases.toml.")],
     names: Annotated[
         list[str] | None,
-        Argument(metavar="[NAME]...", help="Which releases; all if left out.", complete=recipe_names),
+        Argument(metavar="[NAME]...", help="Which releases to publish. Default: all.", complete=recipe_names),
     ] = None,
     parameters: Annotated[
         list[str] | None,
-        Option("--set", metavar="NAME=VALUE", help="What {NAME} stands for in the file; once for each."),
+        Option("--set", metavar="NAME=VALUE", help="What {NAME} stands for in the file. May be repeated."),
     ] = None,
     again: Annotated[
         list[str] | None,
         Option(metavar="NAME", help="Draw this lost or changed release again, for a new charge."),
     ] = None,
     dry_run: Annotated[
-        bool, Option("--dry-run", help="Say what would be done and what it costs, and stop.")
+        bool, Option("--dry-run", help="Say what would be done and what it would cost, and do nothing.")
     ] = False,
-    quiet: Annotated[bool, Option("--quiet", help="No progress, no words about what is done.")] = False,
+    quiet: Annotated[
+        bool, Option("--quiet", help="Show no progress, and nothing about what is done.")
+    ] = False,
     json: Annotated[
-        bool, Option("--json", help="Print one JSON object a line for each step, and nothing else.")
+        bool, Option("--json", help="Print one JSON object per line for each step, and nothing else.")
     ] = False,
 ) -> None:
     """Publish the releases of a file that are not done yet.
 
-    A file of recipes names one ledger, words that all releases share, and the releases. The run says first
-    what all of it costs, and starts only if the ledger can pay for all. Started again after a crash, it goes
-    on where it was. A release that is done is not charged or drawn again.
+    The file names one ledger, the settings that all releases share, and the releases. The run first says what
+    everything costs, and starts only if the ledger can pay for all of it. If you start it again after a
+    crash, it goes on where it stopped. A release that is done is never charged or drawn again.
 
     \b
     Examples:
@@ -88,7 +92,7 @@ def run(
         if dry_run:
             return
         for item in noted(planned):
-            said.event("noted", item, f"{item.name}: its file was there, and is noted in the ledger now.")
+            said.event("noted", item, f"{item.name}: its file was there, and the ledger now says so.")
         for item in planned.drawn:
             with naming(item.name):
                 done = carried_out(ctx, item.recipe, quiet=quiet, times_charged=item.times, told=state.paying)
@@ -187,12 +191,14 @@ class _Said:
                 words = f"{item.cost.said.replace(' = ', ' ')}, to draw{' again' * bool(item.times)}"
             self._say(f"  {item.name:<{width}}  {words}")
         if run.drawn:
-            self._say(f"This costs {name} {cost} for each {unit}; {run.ledger.path.name} has {left} left.")
+            self._say(
+                f"Together they cost {name} {cost} for each {unit}. {run.ledger.path.name} has {left} left."
+            )
 
     def waiting(self, file: Path) -> None:
         """Say that another run comes first."""
         if not self._quiet:
-            click.echo(f"Another run of {file} is going on. Waiting for it to end.", err=True)
+            click.echo(f"Another run of {file} is going on. Waiting until it ends.", err=True)
 
     def event(self, kind: str, item: RunItem, words: str, **more: Any) -> None:
         """Say that something was done."""

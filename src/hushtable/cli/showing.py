@@ -32,7 +32,7 @@ FormatOption: TypeAlias = Annotated[
 ]
 Output: TypeAlias = Annotated[
     Path | None,
-    Option("--output", "-o", metavar="FILE", help="Write a file: .csv, .json or .parquet."),
+    Option("--output", "-o", metavar="FILE", help="The file to write: .csv, .json or .parquet."),
 ]
 
 MOST_SHOWN = 1_000
@@ -47,12 +47,14 @@ def chosen_format(asked: Format | None, output: Path | None) -> Format:
     """Return the format that was asked for, or that the name of the file says; raise where neither fits."""
     if output is None:
         if asked == "parquet" and sys.stdout.isatty():
-            raise click.BadParameter("Parquet is nothing to look at: give -o FILE, or another --format.")
+            raise click.BadParameter(
+                "Parquet cannot be shown on a screen. Give -o FILE, or another --format."
+            )
         return asked or "table"
     found = asked or _ENDINGS.get(output.suffix.lower())
     if found is None or found == "table":
         raise click.BadParameter(
-            "A file is csv, json or parquet: give one as --format, or a name that ends so."
+            "Give --format csv, json or parquet, or a file name with one of these endings."
         )
     return found
 
@@ -87,7 +89,10 @@ def write(
     known = f"{'an answer' if what else 'a result'} of hushtable as {form}"
     hint = ""
     if what is None and form != "parquet":
-        hint = "Results of SQL as CSV or JSON look like any file: remove it yourself, or give another name."
+        hint = (
+            "Results of SQL as CSV or JSON look like any other file. Remove it yourself, or give "
+            "another name."
+        )
     with new_file(output, overwrite=overwrite, check=only(is_table(form, what), known, hint)) as file:
         writer(rows, file)
     if as_document:

@@ -84,7 +84,9 @@ def _item(domain: Domain, path: tuple[str, ...]) -> Item:
     """Return the attribute that a column names, or the one at a level."""
     if len(path) > 1:
         fact = f"the condition uses {in_one_line('.'.join(path))}, a name with a dot"
-        raise BadQuery(fact, "Write the attribute's name alone; put it in double quotes if it holds a dot.")
+        raise BadQuery(
+            fact, "Write only the attribute's name, and put it in double quotes if it holds a dot."
+        )
     return item_named(domain, path[0], folded=True)
 
 
@@ -154,7 +156,7 @@ def _compared(attribute: Attribute, kind: str, sign: str, value: Constant) -> _T
 
 
 def _check_constant(attribute: Attribute, value: Constant) -> None:
-    """Raise where DuckDB would change a type to compare: text is no number, and a date is no text."""
+    """Raise where DuckDB would change a type to compare: text is not a number, and a date is not text."""
     kind = "time" if isinstance(value, Moment) else "text"
     fact = f"{attribute.name} is compared with the {kind} {_literal(value)}"
     if isinstance(value, str) and isinstance(attribute.values, Integers | Bins | Edges):

@@ -175,7 +175,7 @@ def _edge_place(attribute: Attribute, values: _Cut, value: object) -> int:
                 return place
     below = min(max(below, 0), values.size - 1)
     near = f"{edge_text(values, below)} and {edge_text(values, below + 1)}"
-    fact = f"{_said(attribute, value)} is no edge of its {_piece(values)}s; the nearest are {near}"
+    fact = f"{_said(attribute, value)} is not an edge of its {_piece(values)}s; the nearest are {near}"
     whole = "An interval" if isinstance(values, Times) else "A bin"
     raise BadQuery(fact, f"{whole} cannot be cut: take one of them.")
 
@@ -237,8 +237,8 @@ def _code_of_text(attribute: Attribute, values: AnyText, value: object) -> int:
         return code
     if not isinstance(value, str):
         raise BadQuery(f"{_said(attribute, value)} is not text", "Write the value in quotes.")
-    fact = f"{_said(attribute, value)} is no text of up to {values.longest:,} characters"
-    raise BadQuery(fact, "Longer ones are no values of this attribute.")
+    fact = f"{_said(attribute, value)} is not text of up to {values.longest:,} characters"
+    raise BadQuery(fact, "This attribute has no longer values.")
 
 
 def _code_of_label(attribute: Attribute, values: Categories, value: object) -> int | None:

@@ -188,10 +188,10 @@ def _check_name(name: object) -> None:
         raise BadDomain(f"the name {shown(name)} is not a line of text", 'Write a name such as "age".')
     if len(name) > LONGEST_TEXT:
         fact = f"the name {shown(name)} has {len(name):,} characters"
-        raise BadDomain(fact, f"Take a shorter one; {LONGEST_TEXT:,} are allowed.")
+        raise BadDomain(fact, f"Use a shorter one; {LONGEST_TEXT:,} are allowed.")
     if name.lower() in _RESERVED:
         fact = f"the name {shown(name)} is taken by a column that every release may have"
-        raise BadDomain(fact, f'Take another, and keep column = "{name}" for the data\'s own name.')
+        raise BadDomain(fact, f'Use another, and keep column = "{name}" for the data\'s own name.')
 
 
 def _check_rule(about: str, rule: object, values: Kind) -> None:
@@ -203,8 +203,8 @@ def _check_rule(about: str, rule: object, values: Kind) -> None:
         fits = fits or (isinstance(rule, Other) and isinstance(rule.value, str))
         if isinstance(rule, Other) and isinstance(values, AnyText) and fits and not values.fits(rule.value):
             most = f"{values.longest:,} characters"
-            fact = f"{about} = {{ other = {shown(rule.value)} }} is no text of up to {most}"
-            raise BadDomain(fact, "Take a shorter one, or raise `longest`.")
+            fact = f"{about} = {{ other = {shown(rule.value)} }} is not text of up to {most}"
+            raise BadDomain(fact, "Use a shorter one, or raise `longest`.")
     elif about == "outside":
         allowed.append('"clamp"')
         fits = fits or rule == "clamp"

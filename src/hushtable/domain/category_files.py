@@ -78,7 +78,10 @@ def _text_columns(
                 if not row:  # a blank line
                     continue
                 fact = f"line {rows.line_num} of {shown(path.name)} has {len(row)} fields"
-                raise BadDomain(f"{fact}, the first line {len(header)}", "Put quotes around odd text.")
+                raise BadDomain(
+                    f"{fact}, the first line {len(header)}",
+                    "Put quotes around text that holds a separator or a quote.",
+                )
             for texts, place in filled:
                 if not row[place]:
                     what = (
@@ -142,7 +145,7 @@ def _check_size(path: Path, size: int) -> None:
     """Raise where a file holds more than a list of categories can."""
     if size > LARGEST_FILE:
         fact = f"the file {shown(path.name)} is larger than 1 GiB when it is unpacked"
-        raise BadDomain(fact, "Name a list of categories alone.")
+        raise BadDomain(fact, "Name a file that holds nothing but a list of categories.")
 
 
 def _places(
@@ -193,7 +196,9 @@ def _said_in_our_words(path: Path) -> Iterator[None]:
     except UnicodeDecodeError:
         raise BadDomain(f"the file {shown(path.name)} is not UTF-8", "Save it as UTF-8.") from None
     except csv.Error as error:
-        raise BadDomain(f"the file {shown(path.name)} is odd: {error}", "Check its quotes.") from None
+        raise BadDomain(
+            f"the file {shown(path.name)} cannot be read as CSV: {error}", "Check its quotes."
+        ) from None
     except (OSError, EOFError, zlib.error):
         fact = f"the file {shown(path.name)} cannot be read"
         raise BadDomain(fact, "Check its permissions, and that it is complete.") from None

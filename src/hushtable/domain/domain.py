@@ -331,7 +331,7 @@ def _entries(declared: object, named: Mapping[str, Declared]) -> dict[str, Decla
     """Return what was declared of each attribute, by its name."""
     if not isinstance(declared, Mapping | None):
         hint = 'Write ht.Domain({"home town": ht.categories([...])}), or ht.Domain.load("people.toml").'
-        raise BadDomain(f"{shown(declared)} is no dict of attributes", hint)
+        raise BadDomain(f"{shown(declared)} is not a dict of attributes", hint)
     entries = {**(declared or {}), **named}
     if len(entries) < len(declared or {}) + len(named):
         twice = next(name for name in named if name in (declared or {}))

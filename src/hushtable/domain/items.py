@@ -63,12 +63,12 @@ def items_in(text: str) -> list[NamedItem]:
     start = 0
     if not isinstance(text, str):
         hint = 'Write names of attributes, as in "town", "town,job" or "month(day),diagnosis".'
-        raise BadChoice(f"{shown(text)} is no name of attributes", hint)
+        raise BadChoice(f"{shown(text)} does not name attributes", hint)
     while start < len(text) or not found:
         match = _ITEM.match(text, start)
         if match is None or match.end() == start or not _plain(match["first"]):
             hint = 'Write names of attributes, as in "town", "town,job" or "month(day),diagnosis".'
-            raise BadChoice(f"{shown(text)} is no list of attributes", hint)
+            raise BadChoice(f"{shown(text)} is not a list of attributes", hint)
         first, inner, ranges = _plain(match["first"]), match["inner"], match["ranges"] is not None
         found.append(
             NamedItem(first, None, ranges) if inner is None else NamedItem(_plain(inner), first, ranges)

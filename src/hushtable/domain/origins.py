@@ -52,7 +52,8 @@ def opened_beside(folder: Path, name: str) -> tuple[BinaryIO, Origin]:
             raise BadDomain(fact, "Save the list in a file, and name that.")
         if found.st_size > LARGEST_FILE:
             raise BadDomain(
-                f"the file {shown(name)} is larger than 1 GiB", "Name a list of categories alone."
+                f"the file {shown(name)} is larger than 1 GiB",
+                "Name a file that holds nothing but a list of categories.",
             )
         return os.fdopen(handle, "rb"), Origin(real, found.st_dev, found.st_ino, "a list of categories")
     except BaseException:

@@ -37,7 +37,7 @@ class FilePart:
         digest = first or (isinstance(self.before, str) and bool(_DIGEST.fullmatch(self.before)))
         if not numbers or not digest or first != (self.number == 0):
             fact = f"it is part {shown(self.number)} of {shown(self.of)}, behind {shown(self.before)}"
-            raise BadRelease(fact, "Get the folder again from where it was published, or ask who made it.")
+            raise BadRelease(fact, "Get the folder again from its publisher, or ask whoever made it.")
 
     def __str__(self) -> str:
         return f"part {self.number + 1:,} of {self.of:,}"

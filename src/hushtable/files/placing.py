@@ -110,7 +110,7 @@ def check_output(
     except (FileNotFoundError, NotADirectoryError):
         taken = False
     except (OSError, ValueError):  # too long, or with characters that no name can have
-        raise BadOutput("it is no name for a file here", "Give another.", file=ascii(str(path))) from None
+        raise BadOutput("a file here cannot have this name", "Give another.", file=ascii(str(path))) from None
     kept.check(path)
     if taken and (overwrite or os.path.isdir(path)):
         _check_while_it_stays(path, check)

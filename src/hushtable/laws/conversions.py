@@ -213,5 +213,5 @@ def _check_delta(delta: Fraction) -> None:
             name="delta",
             value=str(delta),
             allowed="does not lie between 0 and 1",
-            hint="Take one far below 1 divided by the number of people, as in 1e-9.",
+            hint="Use a delta far below 1 divided by the number of people, as in 1e-9.",
         )

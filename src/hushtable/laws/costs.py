@@ -17,7 +17,7 @@ Currency: TypeAlias = Literal["pure", "zcdp", "approximate"]
 
 EPSILON_HINT = "Typical values lie between 0.01 and 10."
 RHO_HINT = "Typical values lie between 0.0001 and 3."
-DELTA_HINT = "Take one far below 1 divided by the number of people, as in 1e-9."
+DELTA_HINT = "Use a delta far below 1 divided by the number of people, as in 1e-9."
 
 
 @dataclass(frozen=True, slots=True, init=False)

@@ -139,7 +139,7 @@ def stability(epsilon: Fraction, *, delta: Fraction, cells: int) -> tuple[Fracti
     `BadChoice` where these are so small, or so large, that no threshold is found.
     """
     goal = float(delta) * (1 - 1e-6)
-    hint = "Take another law, or an epsilon and a delta that are nearer to 1 and to 1e-9."
+    hint = "Use another law, or an epsilon and a delta that are nearer to 1 and to 1e-9."
     if goal < _LEAST_DELTA or not 1e-6 <= epsilon <= 1e3:
         raise BadChoice("no threshold of Gaussian noise is known for such an epsilon and delta", hint)
     least = cells / (2 * float(gaussian_rho(epsilon, delta=delta, cells=cells)))

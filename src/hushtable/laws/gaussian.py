@@ -71,7 +71,7 @@ class Gaussian(NoiseLaw):
             return cost
         if cost.epsilon is None or not cost.delta:
             fact = "Gaussian noise is paid with rho, or with epsilon and delta"
-            raise BadChoice(fact, "Give one of them, or take geometric noise.")
+            raise BadChoice(fact, "Give one of them, or use geometric noise.")
         return Cost(epsilon=cost.epsilon, delta=cost.delta, rho=largest_rho(cost.epsilon, delta=cost.delta))
 
     def loss(self, *, change: Fraction) -> Fraction:

@@ -37,4 +37,4 @@ def law_named(name: str) -> type[NoiseLaw]:
     if (found := _laws.get(str(name))) is not None:
         return found
     known = ", ".join(map(repr, sorted(_laws)))
-    raise BadChoice(f"law={shown(name)} is no law of noise that is known here", f"Known: {known}.")
+    raise BadChoice(f"law={shown(name)} is not a known law of noise", f"Known: {known}.")

@@ -60,7 +60,7 @@ def _check(delta: Fraction) -> None:
     """Raise where a law is asked for without its delta: only a table of cells alone takes one."""
     if not delta:
         fact = "noise in occupied cells alone is for a table of cells, with an epsilon and a delta"
-        raise BadChoice(fact, 'Publish `structure="cells"`, or take another law.')
+        raise BadChoice(fact, 'Publish `structure="cells"`, or use another law.')
 
 
 @dataclass(frozen=True)

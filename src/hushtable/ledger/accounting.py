@@ -128,7 +128,7 @@ class _Pure:
             hint = "Nothing was charged. Publish with epsilon alone (no rho, no delta). Or keep "
             hint += "such releases in a ledger of their own, made with --rho, or with --epsilon and --delta: "
             hint += "what both promise then adds up."
-            raise BadLedger(f"this release costs {cost.said}, and the ledger pays pure epsilon alone", hint)
+            raise BadLedger(f"this release costs {cost.said}, and the ledger pays only pure epsilon", hint)
         if cost.epsilon > self.left:
             raise BudgetExceeded(needed=cost.epsilon, left=self.left, converted=because)
         return Charge(epsilon=cost.epsilon)
@@ -170,7 +170,7 @@ class _Zcdp:
             hint += "declared domain. Or keep such releases in a ledger of their own, made with "
             hint += "--epsilon and --delta: what both promise then adds up."
             raise BadLedger(
-                f"this release costs {cost.said} and has no rho, and the ledger pays rho alone", hint
+                f"this release costs {cost.said} and has no rho, and the ledger pays only rho", hint
             )
         rho = cost.rho
         if rho is None:

@@ -136,7 +136,7 @@ class Ledger:
     Traceback (most recent call last):
         ...
     hushtable.errors.BudgetExceeded: this release costs epsilon=1/5, but only epsilon=1/10 is left.
-    Lower `epsilon` or stop here: what is spent on these people stays spent.
+    Lower `epsilon`, or stop here: what was spent on these people stays spent.
     `hushtable ledger show` lists what was spent.
     >>> ledger.declare("row", most=4)
     >>> number = ledger.charge("1/40", what="trips.parquet", unit="row")
@@ -248,7 +248,7 @@ class Ledger:
 
     @property
     def currency(self) -> Currency:
-        """What is spent: "pure" epsilon, rho ("zcdp"), or epsilon and delta ("approximate")."""
+        """What is spent: "pure" epsilon, rho "zcdp", or epsilon and delta ("approximate")."""
         return self._book().budget.currency
 
     @property
@@ -717,7 +717,7 @@ def _as_budget(epsilon: Rational | None, rho: Rational | None, delta: Rational |
         return _as_cost(Cost(rho=rho))
     if epsilon is None:
         hint = "Give epsilon; or rho; or epsilon and delta."
-        raise BadNumber(name="epsilon", value=None, allowed="is no budget", hint=hint)
+        raise BadNumber(name="epsilon", value=None, allowed="is not a budget", hint=hint)
     if delta is None:
         return Cost(epsilon=_as_amount(epsilon, name="epsilon"))
     if not 0 < as_fraction(delta, name="delta") < 1:
@@ -759,7 +759,7 @@ def _as_text(value: object, *, name: str) -> str:
         or any(unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp") for character in value)
     ):
         hint = f"Write one line of 1 to {_LONGEST_TEXT} characters, as in {name}={_EXAMPLES[name]!r}."
-        raise BadLedger(f"{name}={shown(value)} is no line of text", hint)
+        raise BadLedger(f"{name}={shown(value)} is not one line of text", hint)
     return value
 
 
@@ -767,7 +767,7 @@ def _as_unit(value: object) -> str:
     """Return the name of a unit."""
     text = _as_text(value, name="unit")
     if not _is_name(text):
-        hint = f"Write the name alone, as in unit={_EXAMPLES['unit']!r}."
+        hint = f"Write only the name, as in unit={_EXAMPLES['unit']!r}."
         raise BadLedger(f"unit={shown(value)} has spaces around it, or characters that do not print", hint)
     return text
 

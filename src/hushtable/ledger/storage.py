@@ -306,7 +306,7 @@ def _require_file(path: Path) -> None:
         hint = "Ask its owner for the right to read and write it."
         raise BadLedger(f"the ledger {str(path)!r} cannot be reached ({error.strerror})", hint) from None
     if not stat.S_ISREG(mode):
-        kind = "a folder" if stat.S_ISDIR(mode) else "no plain file"
+        kind = "a folder" if stat.S_ISDIR(mode) else "not a plain file"
         raise BadLedger(f"{str(path)!r} is {kind}", "Pass the path of the ledger's file.")
 
 
@@ -376,7 +376,7 @@ def _in_our_words(path: Path) -> Iterator[None]:
                 hint = "Nothing was charged. Ask its owner for the right to write the file and its folder."
                 raise BadLedger(f"{ledger}, or its journal beside it, cannot be written", hint) from error
             case sqlite3.SQLITE_FULL | sqlite3.SQLITE_IOERR:
-                hint = "See to the disk; then look with `hushtable ledger show` whether it was charged."
+                hint = "Check the disk, then run `hushtable ledger show` to see whether it was charged."
                 raise BadLedger(f"the disk failed under {ledger}, or is full", hint) from error
             case _:
                 raise InternalError(f"SQLite refused a step of {ledger} ({error})") from error

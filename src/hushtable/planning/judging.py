@@ -69,7 +69,8 @@ class Judgement:
         said, real_share = [], self.prediction.real_share
         if real_share < HALF:
             said.append(
-                f"only {percent(real_share)} of the rows would be real; the others are noise on empty cells"
+                f"only {percent(real_share)} of the rows would be real; the others would be noise on "
+                "empty cells"
             )
         if self.against_zero >= CLEARLY:
             share = percent(self.against_zero)
@@ -91,7 +92,7 @@ class Judgement:
         if self.against_total is not None and self.against_total >= CLEARLY:
             share = percent(self.against_total)
             said.append(
-                f"errors would be {share} of those of the noisy total alone: the rows add little to it"
+                f"errors would be {share} of those of the noisy total alone, so the rows add little to it"
             )
         if self.size > self.cells_total:
             said.append(f"a size of {self.size:,} is more than the {self.cells_total:,} cells there are")

@@ -138,7 +138,7 @@ def _checked(given_counts: ArrayLike, given_cells: ArrayLike) -> tuple[Array, Ar
     try:
         counts, cells = (np.array(each, dtype=np.float64) for each in (given_counts, given_cells))
     except (TypeError, ValueError):
-        raise BadPlan("a profile holds something that is no number", _HINT) from None
+        raise BadPlan("a profile holds something that is not a number", _HINT) from None
     if counts.ndim != 1 or counts.shape != cells.shape or not counts.size:
         raise BadPlan("a profile is not two lists of the same length", _HINT)
     for name, values, least, most in (

@@ -98,10 +98,10 @@ def choice(
         size = Priority(size=size).size  # checked before it is used
         if structure.prunes and summary != "filter":
             fact = f"a tree is pruned by a filter, and {summary!r} is another summary"
-            raise BadChoice(fact, "Leave the summary out, or take another structure.")
+            raise BadChoice(fact, "Leave the summary out, or use another structure.")
         if plan is None and structure.prunes:
             # The rule counts nodes that noise sends over a cutoff, of which a tree examines few.
-            hint = "Give a size alone: a tree stops by itself where noise would make it grow."
+            hint = "Give a size alone: a tree stops growing by itself where only noise is left."
             raise BadChoice("a tree has no automatic cutoff", hint)
         if plan is None or structure.several:  # whose cells are not those of the plan
             cutoff, rule = auto_cutoff(size, cells=cells, law=law, two_sided=not one_sided), AUTO_CUTOFF
@@ -185,7 +185,7 @@ def threshold_choice(law: NoiseLaw, *, size: int | None, wanted: Any = None) -> 
         raise BadChoice(fact, "Leave `summary` out.")
     if given not in (None, AUTO) and given < least:
         fact = f"a cutoff of {given} is below {least:,}, which epsilon and delta ask for"
-        raise BadChoice(fact, "Leave it out, or take a higher one.")
+        raise BadChoice(fact, "Leave it out, or give a higher one.")
     cutoff = least if given in (None, AUTO) else given
     rule = THRESHOLD if cutoff == least else None
     return Choice(_method(name, size, cutoff, None, two_sided=False), rule)
@@ -199,7 +199,9 @@ def joined_choices(nodes: NodeSpace, parts: Sequence[Choice]) -> Choice:
 def check_size(structure: Structure, size: int | None) -> None:
     """Raise where a size is given for a structure that has its own."""
     if structure.rows_published is not None and size is not None:
-        raise BadChoice("a sketch has no size", "Its width and its depth say how many buckets it has.")
+        raise BadChoice(
+            "a sketch has no size", "Give its width and its depth: they say how many buckets it has."
+        )
 
 
 def takes_size(summary: str, *, cutoff: Rational | None, threshold: Rational | None) -> bool:
@@ -269,7 +271,7 @@ def usual_structure(
     found = None
     if ask is not None:
         if size is None:
-            raise BadChoice("questions are asked, and no size is given", "Give the rows of each table.")
+            raise BadChoice("questions need a size, and none is given", "Give the rows of each table.")
         size = Priority(size=size).size  # checked before it is used
         found = planned_for(domain, asked_questions(domain, ask), size=size, budget=budget)
     elif size is not None:
@@ -284,7 +286,7 @@ def check_ask(ask: object, **others: object) -> None:
     """Raise where questions are asked, and something else says what is published."""
     for name, value in others.items():
         if ask is not None and value is not None:
-            fact = f"questions choose what is published, and {name} says it too"
+            fact = f"questions choose what is published, and {name} does so too"
             raise BadChoice(fact, f"Leave {name} or the questions out.")
 
 

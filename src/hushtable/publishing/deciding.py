@@ -220,10 +220,10 @@ def _of_occupied(
     for word in ("ask", "plan", "total_share", "left_out_share"):
         if getattr(recipe, word):
             fact = f"noise of the law {law.name!r} is for a table of cells alone, and `{word}` asks for more"
-            raise BadChoice(fact, f"Leave `{word}` out, or take another law.")
+            raise BadChoice(fact, f"Leave `{word}` out, or use another law.")
     if recipe.structure not in (None, Cells()):
         fact = f"noise of the law {law.name!r} is for a table of cells alone"
-        raise BadChoice(fact, "Leave `structure` out, or take another law.")
+        raise BadChoice(fact, "Leave `structure` out, or use another law.")
     if recipe.measure.sum_column is not None:
         raise BadChoice(f"noise of the law {law.name!r} is for counts", "Leave `sum_column` out.")
     noise = law_of_cells(law, cost, one=recipe.measure.sensitivities)

@@ -66,8 +66,8 @@ class Payment:
     def uncharged(self, unit: str) -> str:
         """Say that nobody keeps count, and how to change that."""
         return (
-            f"no ledger was charged: {self.cost} is spent on each {unit}, and you keep "
-            "count of it yourself. Give `ledger`, or say that you do: `ledger=False`"
+            f"no ledger was charged for the {self.cost} that this spends on each {unit}. Give `ledger`, "
+            "or keep count yourself and say so with `ledger=False`"
         )
 
     def finish(self, digest: str) -> None:

@@ -136,7 +136,7 @@ def publish(
     if type(data) is Recipe:  # rows may be anything: nobody looks at more than their type here
         usual = {word: each.default for word, each in signature(publish).parameters.items()}
         if said := [f"`{word}`" for word, value in words.items() if value is not usual[word]]:
-            fact = f"{', '.join(said)} came with a recipe, which says it all"
+            fact = f"{', '.join(said)} came with a recipe, which already holds every setting"
             raise BadChoice(fact, "Use `recipe.replace(...)`.")
         return publish_decided(decided(data)).release
     for word in ("domain", "output"):

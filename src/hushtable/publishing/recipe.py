@@ -159,10 +159,10 @@ class Recipe:
                 raise BadChoice(f"{word}={shown(getattr(self, word))} is neither true nor false", "Give one.")
         for word in ("where", "query", "master", "name"):
             if not isinstance(getattr(self, word), str | None):
-                raise BadChoice(f"{word}={shown(getattr(self, word))} is no text", "Give text.")
+                raise BadChoice(f"{word}={shown(getattr(self, word))} is not text", "Give text.")
         memory: object = self.memory
         if not isinstance(memory, int | str | None) or isinstance(memory, bool):
-            raise BadChoice(f"memory={shown(self.memory)} is no size", 'Write it as in "2GB".')
+            raise BadChoice(f"memory={shown(self.memory)} is not a size", 'Write it as in "2GB".')
         if self.engine not in (None, "local", "spark"):
             raise BadChoice(f"there is no engine {shown(self.engine)}", "There are local and spark.")
         if self.engine == "local":  # as by default: the type of rows says it
@@ -336,7 +336,7 @@ def check_words(words: Mapping[str, Any]) -> Mapping[str, Any]:
         if word not in known:
             near = get_close_matches(str(word), known, n=1)
             hint = f"Did you mean `{near[0]}`?" if near else f"There are {', '.join(known)}."
-            raise BadChoice(f"there is no word {shown(word)} in a recipe", hint)
+            raise BadChoice(f"a recipe has no setting {shown(word)}", hint)
     return words
 
 
@@ -363,7 +363,9 @@ def _path(given: object, word: str) -> str | None:
         return None
     text = os.fspath(given) if isinstance(given, os.PathLike) else given
     if not isinstance(text, str) or not text.strip() or "\0" in text:
-        raise BadChoice(f"{word}={shown(given)} is no path", "Write the name of a file, as in out.parquet.")
+        raise BadChoice(
+            f"{word}={shown(given)} is not a path", "Write the name of a file, as in out.parquet."
+        )
     return text
 
 
@@ -406,7 +408,7 @@ def _ledger(given: object) -> str | Literal[False] | None:
     if isinstance(given, str | os.PathLike):
         return _path(given, "ledger")
     hint = "Give the path of a ledger, or False if you keep count elsewhere."
-    raise BadChoice(f"ledger={shown(given)} is no ledger", hint)
+    raise BadChoice(f"ledger={shown(given)} is not a ledger", hint)
 
 
 def _questions(ask: object) -> tuple[Any, ...] | None:
@@ -458,7 +460,8 @@ def _summary(given: object, size: int | None) -> tuple[WantedSummary | None, int
         name, one_sided = given.get("name"), given.get("one_sided", False)
         if not isinstance(one_sided, bool) or not isinstance(name, str | None):
             fact = (
-                f"summary={shown(dict(given))} has a name that is no text, or `one_sided` that is no boolean"
+                f"summary={shown(dict(given))} has a name that is not text, or `one_sided` that is not "
+                "a boolean"
             )
             raise BadChoice(fact, 'Write { name = "filter", cutoff = 20, one_sided = true }.')
         if said.name is not None and said.name not in SUMMARIES:
@@ -494,7 +497,7 @@ def _plan(given: object) -> Plan | Mapping[str, Any] | None:
         if word in _PATHS_OF_PLAN:
             said[word] = value if isinstance(value, Profile) else _path(value, word)
         elif isinstance(value, bool) or not isinstance(value, int | float | Decimal):
-            raise BadChoice(f"{word}={shown(value)} is no number", "Write it as in 60.5.")
+            raise BadChoice(f"{word}={shown(value)} is not a number", "Write it as in 60.5.")
         else:
             said[word] = float(value)
     return MappingProxyType(said) if said else None

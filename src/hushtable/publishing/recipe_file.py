@@ -51,19 +51,22 @@ class RecipeFile:
     def load(cls, path: str | os.PathLike[str], parameters: Mapping[str, object] | None = None) -> RecipeFile:
         """Return the recipes of a file, with all parameters set."""
         if not isinstance(path, str | os.PathLike):
-            raise BadRecipe("it is no path", "Give the path of a file of recipes.", file=shown(path))
+            raise BadRecipe("it is not a path", "Give the path of a file of recipes.", file=shown(path))
         place = Path(path)
         document = _document(place)
         shared = document.get("defaults", {})
         entries = document.get("release", [])
         if not isinstance(shared, dict) or not isinstance(entries, list) or not entries:
-            hint = "Write [[release]] above the words of each release, and [defaults] above those of all."
+            hint = (
+                "Write [[release]] above the settings of each release, and [defaults] above those "
+                "that all share."
+            )
             raise BadRecipe("it has no releases", hint, file=str(path))
         setting = _Setting(place, {name: str(value) for name, value in (parameters or {}).items()})
         recipes: dict[str, Recipe] = {}
         for entry in entries:
             if not isinstance(entry, dict):
-                raise BadRecipe("a release is no table", "Write [[release]].", file=str(path))
+                raise BadRecipe("a release is not a table", "Write [[release]].", file=str(path))
             said = {"name": None} | shared | entry
             if "ledger" in document:
                 if "ledger" in shared | entry:
@@ -74,7 +77,7 @@ class RecipeFile:
             name = recipe.name or ""
             if name and (not name.isprintable() or name != name.strip() or len(name) > _LONGEST_NAME):
                 hint = f"Write one line of up to {_LONGEST_NAME} characters, without spaces around it."
-                raise BadRecipe(f"the name {shown(name)} is no line of text", hint, file=str(path))
+                raise BadRecipe(f"the name {shown(name)} is not one line of text", hint, file=str(path))
             if name in recipes or (not name and len(entries) > 1):
                 fact = f"two releases are named {shown(name)}" if name else "a release has no name"
                 hint = "Give each release a name of its own; the ledger knows it by that."
@@ -141,12 +144,12 @@ def _document(path: Path) -> dict[str, Any]:
         reason = error.strerror or str(error)
         raise BadRecipe(f"it cannot be read ({reason})", "Check the path.", file=str(path)) from None
     except (ValueError, RecursionError) as error:  # tomllib's own error is a ValueError
-        raise BadRecipe(f"it is no TOML: {error}", "Mend it there.", file=str(path)) from None
+        raise BadRecipe(f"it is not TOML: {error}", "Correct it there.", file=str(path)) from None
     for key in document:
         if key not in _KEYS:
             near = get_close_matches(key, _KEYS, n=1)
             hint = f"Did you mean {near[0]!r}?" if near else f"There are {', '.join(_KEYS)}."
-            hint += " Words that all releases share stand below [defaults]."
+            hint += " Settings that all releases share stand below [defaults]."
             raise BadRecipe(f"it has an unknown key {shown(key)}", hint, file=str(path))
     return document
 
@@ -169,7 +172,7 @@ def _recipe(path: Path, said: dict[str, Any]) -> Recipe:
             raise BadRecipe(fact, hint, file=str(path), release=name) from None
         first, _, rest = str(error).rstrip(".").partition(". ")
         raise BadRecipe(
-            first, f"{rest}." if rest else "Mend it there.", file=str(path), release=name
+            first, f"{rest}." if rest else "Correct it there.", file=str(path), release=name
         ) from None
 
 

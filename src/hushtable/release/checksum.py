@@ -24,7 +24,7 @@ BLANK = "0" * 128
 _MARK = KEY.encode() + b"\x18\x80\x01"
 _MAGIC = b"PAR1"
 _AT_ONCE = 1 << 20
-_AGAIN = "Get the file again from where it was published."
+_AGAIN = "Get the file again from its publisher."
 
 
 class Footer(NamedTuple):
@@ -87,7 +87,7 @@ def _footer(file: BinaryIO) -> tuple[int, bytearray]:
         raise BadRelease("it is cut off or damaged", _AGAIN)
     if size - start > LARGEST_FOOTER:
         fact = f"its footer is longer than {LARGEST_FOOTER:,} bytes"
-        raise BadRelease(fact, "No release has such a footer: ask who made it.")
+        raise BadRelease(fact, "No release has such a footer: ask whoever made it.")
     file.seek(start)
     return start, bytearray(file.read(size - start))
 

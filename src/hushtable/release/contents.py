@@ -274,4 +274,4 @@ class _Page:
 
 
 def _refuse(fact: str) -> NoReturn:
-    raise BadRelease(fact, "Get the file again from where it was published, or ask who made it.")
+    raise BadRelease(fact, "Get the file again from its publisher, or ask whoever made it.")

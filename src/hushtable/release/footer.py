@@ -48,7 +48,7 @@ PART_KEY = "file_part"  # `parts` are the marginals of a cube
 _LARGEST_PLAIN_DOMAIN = 1 << 22  # characters; a longer footer slows every tool that opens the file
 UNKNOWN = "its footer is of no known kind"
 _LONGEST_MESSAGE = 500  # characters
-_DAMAGED = "Get the file again from where it was published, or ask who made it."
+_DAMAGED = "Get the file again from its publisher, or ask whoever made it."
 
 
 class Said(NamedTuple):
@@ -209,7 +209,7 @@ def _check_rho(terms: Terms) -> None:
     if cost.rho > most and alone and one.per_cell == 1:
         most = gaussian_rho(cost.epsilon, delta=cost.delta, cells=int(one.l1))
     if cost.rho > most:
-        raise BadRelease(f"its rho does not give {cost.said}", "Ask who made it.")
+        raise BadRelease(f"its rho does not give {cost.said}", "Ask whoever made it.")
 
 
 def _left_out(document: Mapping[str, Any]) -> tuple[Fraction, tuple[int, int] | None]:
@@ -458,7 +458,7 @@ def _object(value: object, what: str) -> dict[str, Any]:
 
 
 def _get(table: Mapping[str, Any], key: str, kind: Any = object) -> Any:
-    """Return an entry of the given type; true is no number."""
+    """Return an entry of the given type; true is not a number."""
     if key not in table:
         _refuse(f"its footer has no `{key}`")
     value = table[key]

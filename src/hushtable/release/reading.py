@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 _LONGEST_ENTRY = LARGEST_FOOTER  # how many there are of what was looked at before
 _BYTES_AT_ONCE = 1 << 26  # of rows that are decoded together
 _FEWEST_ROWS = 256
-_ASK = "Ask who made it."
-_FOLDER_AGAIN = "Get the folder again from where it was published."
+_ASK = "Ask whoever made it."
+_FOLDER_AGAIN = "Get the folder again from its publisher."
 
 
 class Head(NamedTuple):
@@ -206,7 +206,7 @@ def _file_rows(path: Path, footer: Footer, terms: Terms, *, most: int) -> pa.Tab
     with _opened(path) as file:
         again, contents = _contents(file)
         if again != footer:
-            raise BadRelease("it is not the file any more that was opened", "Open it again.")
+            raise BadRelease("it is not the file that was opened any more", "Open it again.")
         check_rows(file, footer)
         coded = check_pages(file, contents, tuple(width.most for width in widths.values()))
         texts = {name: width.most for name, width in widths.items() if width.text and name in coded}
@@ -241,7 +241,7 @@ def _with_texts(part: pa.Table, texts: dict[str, int], schema: pa.Schema) -> pa.
             longest = computed("max", computed("binary_length", chunk.dictionary)).as_py()
             if longest is not None and longest > texts[name]:
                 fact = f"its column {shown(name)} holds a text of {longest:,} bytes"
-                raise BadRelease(fact, f"The longest of its domain has {texts[name]:,}: ask who made it.")
+                raise BadRelease(fact, f"The longest of its domain has {texts[name]:,}: ask whoever made it.")
         part = part.set_column(place, schema.field(place), cast(column, column.type.value_type))
     return part
 
@@ -295,7 +295,7 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
             raise
         except (OSError, ValueError, pa.ArrowException) as error:
             fact = f"Parquet's reader refuses it ({shown(str(error))})"
-            raise BadRelease(fact, "Get the file again from where it was published.") from None
+            raise BadRelease(fact, "Get the file again from its publisher.") from None
 
 
 def _name(path: Path) -> str:

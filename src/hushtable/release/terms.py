@@ -171,7 +171,7 @@ class Terms:
         try:
             cost = self.cost
         except (BadChoice, BadNumber) as error:
-            raise BadRelease(f"its cost makes no sense: {error}", "Ask who made it.") from None
+            raise BadRelease(f"its cost makes no sense: {error}", "Ask whoever made it.") from None
         paid = {"pure": cost.currency == "pure", "zcdp": cost.rho is not None}
         if not paid.get(kind.currency, cost.currency == "approximate" and cost.rho is None):
             fact = f"it spends {cost.said}, with noise of the law {kind.name!r}"
@@ -194,7 +194,7 @@ class Terms:
         if law_named(self.law_name).noises_empty:
             if self.domain.unlisted:
                 fact = "it has values that nobody can list, and noise in cells that are empty"
-                raise BadRelease(fact, "Ask who made it.")
+                raise BadRelease(fact, "Ask whoever made it.")
             return
         try:
             least = self.law.least_cutoff or 0
@@ -206,7 +206,7 @@ class Terms:
         alone = self.structure == Cells() and not self.total_budget and not self.left_out_budget
         if not fits or not alone or self.measure.sum_column is not None:
             fact = f"noise of the law {self.law_name!r} comes without a filter of cells from {least:,} on"
-            raise BadRelease(fact, "Ask who made it.")
+            raise BadRelease(fact, "Ask whoever made it.")
 
     def _check_lengths(self) -> None:
         """Raise where a number or a text is longer than anybody needs: whoever opens the file meets it."""
@@ -214,12 +214,12 @@ class Terms:
         parts = (self.total_budget, self.left_out_budget)
         for number in (self.epsilon, self.rho, self.delta, *parts, *settings):
             if isinstance(number, Fraction) and max(map(abs, number.as_integer_ratio())) >> _LONGEST:
-                raise BadRelease("it has a number of thousands of digits", "Take a shorter one.")
+                raise BadRelease("it has a number of thousands of digits", "Use a shorter one.")
         if any(isinstance(number, Fraction) and number > LARGEST_SETTING for number in settings):
             raise BadRelease("its cutoff or threshold is above 10^300", "No count is so large.")
         if self.total is not None and abs(self.total) >= LARGEST_TOTAL:
             fact = "its noisy total does not fit 128 bits"
-            raise BadRelease(fact, "No sum of 64-bit counts is so large: ask who made it.")
+            raise BadRelease(fact, "No sum of 64-bit counts is so large: ask whoever made it.")
         unit = self.measure.unit
         texts = {
             "row filter": (self.where, LONGEST_SQL),
@@ -234,7 +234,7 @@ class Terms:
         for name, (text, most) in texts.items():
             if text is not None and len(text) > most:
                 fact = f"its {name} has {len(text):,} characters"
-                raise BadRelease(fact, f"Take a shorter one; {most:,} are allowed.")
+                raise BadRelease(fact, f"Use a shorter one; {most:,} are allowed.")
 
     def _check_parts(self) -> None:
         """Raise unless every marginal of a cube has a part that makes sense, and nothing else has one."""

@@ -105,6 +105,4 @@ class Record:
 
 
 def _damaged(fact: str) -> BadRelease:
-    return BadRelease(
-        f"its Parquet metadata are odd: {fact}", "Get the file again from where it was published."
-    )
+    return BadRelease(f"its Parquet metadata are odd: {fact}", "Get the file again from its publisher.")

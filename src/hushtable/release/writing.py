@@ -73,7 +73,7 @@ def write_release(
     case                                        result
     ==========================================  ==============
     there is a file or folder, not `overwrite`  `BadOutput`
-    there is anything that is no release        `BadOutput`
+    there is anything that is not a release        `BadOutput`
     a place that is `kept`                      `BadOutput`
     a name that ends as of another format       `BadOutput`
     no folder, no room, no right                `BadOutput`

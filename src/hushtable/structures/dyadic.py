@@ -37,7 +37,7 @@ class Dyadic(Ordered):
 
     def __post_init__(self) -> None:
         if not isinstance(self.consistent, bool):
-            raise BadChoice(f"consistent={shown(self.consistent)} is no choice", "Give True or False.")
+            raise BadChoice(f"consistent={shown(self.consistent)} is not allowed", "Give True or False.")
         store_order(self, self.order)
 
     @property
@@ -61,11 +61,11 @@ class Dyadic(Ordered):
             return
         if not method.filters or method.two_sided:
             fact = "a consistent tree needs a filter of counts above 0"
-            raise BadChoice(fact, "Take a filter with two_sided=False, or leave `consistent` out.")
+            raise BadChoice(fact, "Use a filter with two_sided=False, or leave `consistent` out.")
         if method.expected_rows is not None:
             # It allows for all nodes that noise lifts over the cutoff, of which the check leaves few.
             fact = "on a consistent tree, a threshold that follows from a size may leave no node at all"
-            raise BadChoice(fact, "Give a threshold, or take FilterPriority with that size.")
+            raise BadChoice(fact, "Give a threshold, or use FilterPriority with that size.")
 
     def _over(self, shape: Sequence[int], places: Sequence[int]) -> AxisSpace:
         line = line_of(shape, places, name=self.name)

@@ -55,7 +55,7 @@ class Haar(Ordered):
             fact = (
                 "differences of halves lie on both sides of 0, so a one-sided summary of them makes no sense"
             )
-            raise BadChoice(fact, "Take a two-sided summary.")
+            raise BadChoice(fact, "Use a two-sided summary.")
 
     def _over(self, shape: Sequence[int], places: Sequence[int]) -> AxisSpace:
         line = line_of(shape, places, name=self.name)

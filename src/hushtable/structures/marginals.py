@@ -144,11 +144,11 @@ def _marginal(entry: object) -> tuple[str, ...] | str:
         if ALL_OF.fullmatch(entry):
             return entry
         hint = f'Write "all-2" for all sets of two attributes, or a list of names: [{shown(entry)}].'
-        raise BadChoice(f"{shown(entry)} is no list of attributes", hint)
+        raise BadChoice(f"{shown(entry)} is not a list of attributes", hint)
     names = tuple(entry) if isinstance(entry, Sequence) else ()
     if not names or not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
         hint = 'Name attributes, each once, as in ["home", "work"].'
-        raise BadChoice(f"{shown(entry)} is no marginal", hint)
+        raise BadChoice(f"{shown(entry)} is not a marginal", hint)
     return names
 
 
@@ -191,7 +191,7 @@ def _sets(
     if size is None:
         for name in entry:
             if name not in known:
-                fact = f"a marginal names {shown(name)}, which is no attribute"
+                fact = f"a marginal names {shown(name)}, which is not an attribute"
                 raise BadChoice(fact, f"There are {', '.join(map(shown, domain.names))}.")
         yield tuple(sorted(known[name] for name in entry))
         return

@@ -23,7 +23,7 @@ def store_order(record: object, order: object) -> None:
     names = () if isinstance(order, str) or not isinstance(order, Sequence) else tuple(order)
     if not names or not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
         hint = 'Name attributes, each once, as in order=["work", "home"].'
-        raise BadChoice(f"order={shown(order)} is no order of attributes", hint)
+        raise BadChoice(f"order={shown(order)} is not an order of attributes", hint)
     object.__setattr__(record, "order", names)
 
 
@@ -33,7 +33,7 @@ def ordered_places(order: Sequence[str] | str | None, domain: Domain) -> tuple[i
     places = {name: place for place, name in enumerate(domain.names)}
     for name in named:
         if name not in places:
-            fact = f"the order names {shown(name)}, which is no attribute"
+            fact = f"the order names {shown(name)}, which is not an attribute"
             raise BadChoice(fact, f"There are {', '.join(map(shown, domain.names))}.")
     first = dict.fromkeys(places[name] for name in named)
     return (*first, *(place for place in range(len(domain.names)) if place not in first))

@@ -41,7 +41,7 @@ class ProductDyadic(Ordered):
     def _over(self, shape: Sequence[int], places: Sequence[int]) -> AxisSpace:
         if len(places) != 2:
             fact = f"the structure 'product-dyadic' needs two attributes, and the domain has {len(places)}"
-            raise BadChoice(fact, "Take 'dyadic', or a domain of two attributes.")
+            raise BadChoice(fact, "Use 'dyadic', or a domain of two attributes.")
         lines = [line_of(shape, (place,), name=self.name) for place in places]
         axes = tuple(Axis(line, DyadicTree(line.cells)) for line in lines)
         return AxisSpace(self, axes, "boxes of dyadic ranges")

@@ -70,7 +70,7 @@ class Tree(Structure):
     def __post_init__(self) -> None:
         if type(self.branching) is not int or self.branching not in _BRANCHINGS:
             hint = f"Give a power of 2: {', '.join(map(str, _BRANCHINGS))}."
-            raise BadChoice(f"branching={shown(self.branching)} is no choice", hint)
+            raise BadChoice(f"branching={shown(self.branching)} is not allowed", hint)
         if self.order != MORTON:
             store_order(self, self.order)
         if self.shares is not None:
@@ -79,7 +79,7 @@ class Tree(Structure):
                 hint = (
                     f"Give whole numbers from 1 to {_LARGEST_SHARE:,}, one for each level, the root's first."
                 )
-                raise BadChoice(f"shares={shown(self.shares)} is no choice", hint)
+                raise BadChoice(f"shares={shown(self.shares)} is not allowed", hint)
             object.__setattr__(self, "shares", tuple(self.shares))
 
     def __repr__(self) -> str:
@@ -106,10 +106,10 @@ class Tree(Structure):
         """Raise where a tree is not pruned by counts above 0."""
         if not method.filters or method.samples or method.two_sided:
             fact = "a tree is pruned by a filter of counts above 0"
-            raise BadChoice(fact, "Take ht.Filter(size=..., two_sided=False), or another structure.")
+            raise BadChoice(fact, "Use ht.Filter(size=..., two_sided=False), or another structure.")
         if measure.clamp is not None and measure.clamp[0] < 0:
             fact = "a pruned tree is for counts that are not negative"
-            raise BadChoice(fact, "Clamp sums at 0, or take another structure.")
+            raise BadChoice(fact, "Clamp sums at 0, or use another structure.")
 
     def over(self, domain: Domain, *, keys: Sequence[str] = ()) -> PrunedSpace:
         """Return the nodes over a domain."""
@@ -131,7 +131,7 @@ class Tree(Structure):
         tree = BranchingTree(addresses, branching=self.branching)
         if self.shares is not None:
             if len(self.shares) != tree.levels:
-                fact = f"shares={shown(self.shares)} is no choice for a tree of {tree.levels} levels"
+                fact = f"shares={shown(self.shares)} does not fit a tree of {tree.levels} levels"
                 raise BadChoice(fact, "Give a share for each level, the root's first, or leave shares out.")
             tree = BranchingTree(addresses, branching=self.branching, shares=self.shares)
         return PrunedSpace(self, tree)

@@ -68,7 +68,7 @@ class CountSketch(Structure):
             value = getattr(self, name)
             if type(value) is not int or not 1 <= value <= most:
                 hint = f"Give a whole number from 1 to {most:,}."
-                raise BadChoice(f"{name}={shown(value)} is no choice", hint)
+                raise BadChoice(f"{name}={shown(value)} is not allowed", hint)
         if self.width * self.depth > LARGEST_SKETCH:
             fact = f"a sketch of {self.depth:,} rows of {self.width:,} buckets is too large"
             raise BadChoice(fact, f"Width times depth may be up to {LARGEST_SKETCH:,}.")
@@ -159,7 +159,7 @@ class SketchSpace(NodeSpace):
         for key in self.keys:
             given: object = key
             if not isinstance(given, str) or not _KEY.fullmatch(given):
-                fact = f"{shown(key)} is no key of a sketch's row"
+                fact = f"{shown(key)} is not a key of a sketch's row"
                 raise BadChoice(fact, "A key has 32 hexadecimal digits, in lower case.")
 
     @cached_property

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 Codes = NDArray[np.int64]
 Entry = Callable[[str, Any], Any]  # the entry of a footer under a key, if it has this type; else a refusal
 ROWS = Measure()
-HINT = "Get the file again from where it was published, or ask who made it."
+HINT = "Get the file again from its publisher, or ask whoever made it."
 
 
 class Column(NamedTuple):

@@ -233,10 +233,10 @@ def whole_shares(weights: list[Fraction]) -> list[int]:
         scale = lcm(scale, weight.denominator)
         if max(scale, int(weight * scale)) >> _MOST_BITS:  # the scale only grows
             fact = "these weights are in no proportion of numbers that can be written down"
-            raise BadChoice(fact, "Take simpler ones, such as 1 and 2.")
+            raise BadChoice(fact, "Use simpler ones, such as 1 and 2.")
     scaled = [int(weight * scale) for weight in weights]
     if max(scaled) >> _MOST_BITS:
         fact = "these weights are in no proportion of numbers that can be written down"
-        raise BadChoice(fact, "Take simpler ones, such as 1 and 2.")
+        raise BadChoice(fact, "Use simpler ones, such as 1 and 2.")
     shared = gcd(*scaled)
     return [each // shared for each in scaled]

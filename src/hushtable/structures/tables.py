@@ -130,4 +130,4 @@ def _text(table: object) -> str:
         return table
     if isinstance(table, Sequence) and table and all(isinstance(each, str) for each in table):
         return ",".join(table)
-    raise BadChoice(f"{shown(table)} is no table", 'Name attributes, as in "town,job" or ["town", "job"].')
+    raise BadChoice(f"{shown(table)} is not a table", 'Name attributes, as in "town,job" or ["town", "job"].')

@@ -57,7 +57,9 @@ class SparseTable:
                 f"codes do not have one column for each of {len(self.space.shape)} attributes", hint
             )
         if values.ndim != 1 or len(values) != len(places):
-            raise BadTable("codes and counts are not equally many", "Pass one count for each row of codes.")
+            raise BadTable(
+                "there are not as many counts as rows of codes", "Pass one count for each row of codes."
+            )
         for attribute, size in enumerate(self.space.shape):
             column = places[:, attribute]
             if column.size and not (column.min() >= 0 and column.max() < size):

@@ -168,10 +168,10 @@ def test_notes_say_how_rows_are_put_together() -> None:
         (
             True,
             5,
-            "answers from a sketch are not corrected by a noisy total.\nLeave `corrected` out, or give",
+            "a noisy total cannot correct answers from a sketch.\nLeave `corrected` out, or give",
         ),
         (True, None, "this release has no noisy total, so its answers cannot be corrected by one.\nLeave"),
-        ("yes", 5, "corrected='yes' is no choice.\nGive True, False or None."),
+        ("yes", 5, "corrected='yes' is not allowed.\nGive True, False or None."),
     ],
 )
 def test_corrections_that_make_no_sense(corrected: Any, total: int | None, message: str) -> None:
@@ -200,7 +200,7 @@ def test_rows_are_combined_in_two_ways_alone() -> None:
     with pytest.raises(ht.BadQuery) as caught:
         SketchAnswers(release, release.nodes).combined("mode")  # type: ignore[arg-type]
 
-    assert str(caught.value) == "combine='mode' is no choice.\nGive 'mean' or 'median'."
+    assert str(caught.value) == "combine='mode' is not allowed.\nGive 'mean' or 'median'."
 
 
 def test_only_sketches_have_rows_to_combine(tmp_path: Path) -> None:
@@ -219,7 +219,7 @@ def test_only_sketches_have_rows_to_combine(tmp_path: Path) -> None:
         with pytest.raises(ht.BadQuery) as caught:
             ask()
         assert str(caught.value) == (
-            "this release is no sketch, so there are no rows of one to combine.\nLeave `combine` out."
+            "this release is not a sketch, so it has no rows to combine.\nLeave `combine` out."
         )
 
 

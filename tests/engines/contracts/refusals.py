@@ -244,7 +244,13 @@ COLUMNS = [
         for clamp in [(9, 0), (0, 0), (0, 2**50), (0.5, 1), 7]
     ),
     *(
-        Case(f"memory {memory!r}", value(TABLE), "is no amount of memory", ht.BadNumber, {"memory": memory})
+        Case(
+            f"memory {memory!r}",
+            value(TABLE),
+            "is not an amount of memory",
+            ht.BadNumber,
+            {"memory": memory},
+        )
         for memory in ["12 apples", -1, "", "nan", "inf", "1e30GB", "½GB", True]
     ),
     *(
@@ -348,7 +354,7 @@ QUERIES = [
         {"query": "SELECT * FROM 'x.csv'"},
     ),
     Case("query is empty", value(TABLE), "the query is empty", ht.BadQuery, {"query": " "}),
-    Case("query is no text", value(TABLE), "is of type int", ht.BadQuery, {"query": 7}),
+    Case("query is not text", value(TABLE), "is of type int", ht.BadQuery, {"query": 7}),
     Case(
         "query excludes what is not there",
         value(TABLE),

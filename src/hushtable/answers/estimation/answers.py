@@ -52,7 +52,7 @@ class Answering:
         self.bounds = GroupBounds(self.law)
         self.published = PublishedRows(release)
         if release.domain.cells_total > MOST_CELLS:
-            fact = "this domain has more than 10^300 cells, whose noise no answer would survive"
+            fact = "this domain has more than 10^300 cells, and their noise would drown any answer"
             raise BadQuery(fact, "Use `sql` on the rows.")
         self.cells_total = float(release.domain.cells_total)
         self._known: dict[tuple[int, int], float] = {}  # unevenness of attributes

@@ -82,7 +82,7 @@ class PublishedLaw:
         """
         check_choices(corrected, assume)
         if corrected and self.negative and not self.two_sided:
-            fact = "the release shows counts above 0 alone, and what cells hold below 0 leaves no trace in it"
+            fact = "the release shows only counts above 0, and counts below 0 leave no trace in it"
             raise BadQuery(fact, "Leave `corrected` out, or give corrected=False.")
         if corrected and self.terms.total is None:
             fact = "this release has no noisy total, so its answers cannot be corrected by one"
@@ -96,9 +96,9 @@ class PublishedLaw:
 
 
 def check_choices(corrected: object, assume: object) -> None:
-    """Raise where what is asked of an answer is no choice."""
+    """Raise where what is asked of an answer is not allowed."""
     if assume not in (None, *get_args(Assumption)):
         hint = 'Give "even", or leave it out for intervals that hold without an assumption.'
-        raise BadQuery(f"assume={shown(assume)} is no assumption", hint)
+        raise BadQuery(f"assume={shown(assume)} is not a known assumption", hint)
     if not isinstance(corrected, bool | None):
-        raise BadQuery(f"corrected={shown(corrected)} is no choice", "Give True, False or None.")
+        raise BadQuery(f"corrected={shown(corrected)} is not allowed", "Give True, False or None.")

@@ -20,7 +20,7 @@ from hushtable.answers.question import Question
 from hushtable.conditions.selection import Selection
 from hushtable.errors import BadQuery
 
-FEWER_GROUPS = "Group by fewer attributes, or take fewer of their values with `where`."
+FEWER_GROUPS = "Group by fewer attributes, or select fewer of their values with `where`."
 
 
 class BoxAnswers(Answerer):

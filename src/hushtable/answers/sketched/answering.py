@@ -39,7 +39,7 @@ from hushtable.conditions.selection import Selection
 from hushtable.errors import BadQuery, shown
 from hushtable.structures.sketch import SketchSpace
 
-_FEWER_GROUPS = "Group by fewer attributes, or take fewer of their values with `where`."
+_FEWER_GROUPS = "Group by fewer attributes, or select fewer of their values with `where`."
 _CELLS = (
     "The estimate is unbiased, from buckets that other cells share{}. "
     "The interval covers the true answer for cells that were chosen without looking at the rows."
@@ -146,7 +146,7 @@ class SketchAnswers(Answerer):
     def _check(self, corrected: bool | None, assume: Assumption | None) -> None:
         self._law.kind(corrected, assume)
         if corrected:
-            fact = "answers from a sketch are not corrected by a noisy total"
+            fact = "a noisy total cannot correct answers from a sketch"
             raise BadQuery(fact, "Leave `corrected` out, or give corrected=False.")
 
     def _promise(self, words: str) -> str:
@@ -165,4 +165,4 @@ def row_variance(cells: Array, square: Array, mean_square: float, least: float) 
 def _checked(combine: object) -> Combine:
     if combine == "mean" or combine == "median":
         return combine
-    raise BadQuery(f"combine={shown(combine)} is no choice", "Give 'mean' or 'median'.")
+    raise BadQuery(f"combine={shown(combine)} is not allowed", "Give 'mean' or 'median'.")

@@ -469,10 +469,13 @@ class TableAnswers(Answerer):
         little as the tables allow.
         """
         if self._negative:
-            fact = "amounts may be below 0 in this release, and the model has no number that is"
+            fact = "amounts may be below 0 in this release, and a model has no negative numbers"
             raise BadQuery(fact, "Leave `model` out.")
         if not question.selection.is_product:
-            fact = "the condition ties attributes together, and a model knows conditions on each by itself"
+            fact = (
+                "the condition ties attributes together, and a model takes only conditions on single "
+                "attributes"
+            )
             raise BadQuery(fact, "Leave `model` out, or join conditions on single attributes by AND.")
         known = self._whole.nonnegative(self._along(question, codes))
         if known is None:

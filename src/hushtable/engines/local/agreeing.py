@@ -31,7 +31,7 @@ def check_agreement(columns: Mapping[str, Mapping[str, str]], names: Sequence[st
         example = next((file for file in there if there[file] != _NOTHING), next(iter(there)))
         if len(there) < len(columns):
             without = next(file for file in columns if file not in there)
-            hint = "Files that are counted together need the same columns: mend it, or leave it out."
+            hint = "Files that are counted together need the same columns. Correct the file, or leave it out."
             raise BadData(f"{said(without)} has no column {shown(name)}, which {said(example)} has", hint)
         for file, kind in there.items():
             if kind != _NOTHING and likeness(kind) != likeness(there[example]):

@@ -93,10 +93,12 @@ def format_of(file: str) -> str:
     path = Path(file.lower())
     kind = _FORMATS.get(Path(path.stem).suffix if packed(file) else path.suffix)
     if is_sqlite(file) or is_duckdb(file):
-        raise BadData(f"the database {said(file)} is given with others", "Give the path of one alone.")
+        raise BadData(
+            f"the database {said(file)} is given with others", "Give the path of one database only."
+        )
     if path.suffix in _DATABASES:
         hint = "Make it again, or give the file another name if it holds something else."
-        raise BadData(f"{said(file)} is no database of DuckDB or SQLite, or is damaged", hint)
+        raise BadData(f"{said(file)} is not a database of DuckDB or SQLite, or is damaged", hint)
     if kind is None or (packed(file) and kind in ("parquet", "arrow")):
         raise BadData(f"the name of {said(file)} does not say what is in it", f"hushtable reads {_KNOWN}.")
     if kind != "json" and not os.path.getsize(file):

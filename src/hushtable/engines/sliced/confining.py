@@ -54,7 +54,7 @@ def _passed_on(amount: str, query: LocalQuery) -> str:
         raise BadQuery("the query renames columns by their places, and one holds amounts", hint)
     if any(item.before for item in query.items):
         # Of a struct, its fields: whatever reads the struct as a whole would read the amounts among them.
-        hint = f"Write * alone, or name the columns.\n{_PASS_ON}"
+        hint = f"Write only *, or name the columns.\n{_PASS_ON}"
         raise BadQuery("the query has a word and a dot before *, and one column holds amounts", hint)
     if any(not item.name for item in query.items if not item.is_star):
         # DuckDB would name it by its expression, which could be the name of the amounts.

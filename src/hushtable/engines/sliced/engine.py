@@ -44,7 +44,7 @@ def as_bytes(memory: int | str) -> int:
     except (ValueError, KeyError, OverflowError):
         size = -1
     if not 0 <= size <= _MOST_MEMORY:
-        raise BadNumber(name="memory", value=memory, allowed="is no amount of memory", hint=hint)
+        raise BadNumber(name="memory", value=memory, allowed="is not an amount of memory", hint=hint)
     if size < LEAST_MEMORY:
         hint = "Python, NumPy and DuckDB alone take half of that."
         raise BadNumber(name="memory", value=memory, allowed="must be at least 256MiB", hint=hint)

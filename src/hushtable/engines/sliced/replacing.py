@@ -1,6 +1,6 @@
 """Errors of DuckDB, Arrow and SQLite, replaced by ours.
 
-Promise: nothing that they say is passed on, for they quote rows ("could not convert 'Jane Roe'"), and even
+Promise: nothing that they say is passed on, for they quote rows "could not convert 'Jane Roe'", and even
 what they say of a query names columns, fields and categories, which may have come from rows. Of a name they
 complain of, only what the query itself says is repeated.
 """

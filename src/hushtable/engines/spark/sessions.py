@@ -37,7 +37,7 @@ _NO_ANSWER = "nothing answers there"
 _CAUSES = (
     (
         r"Could not parse Master URL|Master must either be",
-        "that is no master that Spark knows",
+        "Spark does not know such a master",
         "It takes local[4], spark://host:7077, yarn, or k8s://https://host:443.",
     ),
     (
