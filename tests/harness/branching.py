@@ -207,7 +207,7 @@ def injected(most: int) -> Iterator[None]:
         put(candidates, LARGEST_NOISY=most, noisy=noisy)
         put(rooted, noisy=noisy)
         put(pruned, noisy=noisy)
-        put(hierarchies, noisy=noisy)
+        put(hierarchies, noisy=noisy, at_law=_at_law, binomial=_binomial)
         put(candidates, cell_noise=_cell_noise, accepted_noise=_accepted_noise)
         put(candidates, bernoulli=_bernoulli, kept=_kept, empty_cells=_empty_cells)
         put(flat, at_law=_at_law, nearest_float=float, binomial=_binomial, empty_cells=_empty_cells)

@@ -48,6 +48,12 @@ def test_children_share_the_cells_of_their_parent(world: Refined) -> None:
         parents = tree.parents(children + tree.offsets[level + 1], level + 1)
         assert (parents - tree.offsets[level]).tolist() == here[owners].tolist()
         assert set(tree.level_of(parents).tolist()) == {level}
+        places = tree.places_among(children, level)
+        starts = np.flatnonzero(np.diff(owners, prepend=-1))
+        assert places.tolist() == (np.arange(owners.size) - starts[owners]).tolist()
+        assert tree.child_at(here[owners], level, places).tolist() == children.tolist()
+        inside = children + np.maximum(tree.cells_of(children, level + 1) - 1, 0)
+        assert tree.holding(inside, level + 1).tolist() == children.tolist()
         # Siblings of a node by chance, rounded up for each attribute that is refined.
         mean = float((tree.branches(here, level)[owners]).mean())
         assert mean <= tree.siblings[level + 1] <= (mean + 1) ** len(tree.steps[level])

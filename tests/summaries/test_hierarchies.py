@@ -17,9 +17,10 @@ from hushtable.laws.geometric import Geometric
 from hushtable.noise import KeyStream
 from hushtable.structures.refining import growing_at
 from hushtable.summaries.candidates import noisy
+from hushtable.summaries.hierarchies import draw_hierarchy
 from hushtable.summaries.laborious import Node, ranked_levels
 from hushtable.summaries.rooted import Occupied, rooted_tree
-from tests.harness.statistics import replay, runs
+from tests.harness.statistics import ALARM, chernoff_follows, replay, runs
 from tests.structures.refined import HIERARCHIES, Refined, refined
 
 Numbers = NDArray[np.int64]
@@ -109,3 +110,32 @@ def test_noise_alone_does_not_make_a_hierarchy_grow(shares: tuple[int, ...] | No
         for _ in range(runs(50))
     ]
     assert np.mean(sizes) < 3
+
+
+def test_empty_nodes_pass_as_often_as_they_should() -> None:
+    """Thousands of empty children: those that noise lifts are as many as by noise in each, and anywhere."""
+    domain = ht.Domain(home=ht.bins(0, 4000, step=1, levels=[1000]))
+    nodes = ht.Hierarchy("1000(home)", "home", shares=[1, 1, 2], complete=2).over(domain)
+    table = ht.SparseTable(shape=domain.shape, codes=[[7], [3007]], counts=[1000, 1000])
+    law, times, published = Geometric(Fraction(1, 2)), runs(60), []
+    least = -(-growing_at(nodes.tree, [law, law, law]) // nodes.tree.weights[2])
+    for number in range(times):
+        drawn = draw_hierarchy(
+            table,
+            nodes,
+            ht.Filter(size=4000, two_sided=False),
+            epsilon=Fraction(1),
+            sensitivity=Fraction(4),
+            entropy=replay(40 + number),
+            law=Geometric,
+        )
+        assert drawn.codes[:5, 0].tolist() == [0, *(nodes.tree.offsets[1] + np.arange(4) * 1000)]
+        published += (drawn.codes[5:, 0] - nodes.tree.offsets[2]).tolist()
+    empty = [place for place in published if place not in (7, 3007)]
+    assert len(published) - len(empty) == 2 * times
+    # With a share of 2 of 4, the rate is 1/2: a^c/(1 + a) of the 3,998 empty ones pass.
+    for rate, right in ((0.5, True), (0.5 * 3 / 4, False), (0.5 * 5 / 4, False)):
+        a = float(np.exp(-rate))
+        found = chernoff_follows(len(empty), 3998 * times, a**least / (1 + a))
+        assert (found > ALARM) == right
+    assert chernoff_follows(sum(place < 2000 for place in empty), len(empty), 0.5) > ALARM

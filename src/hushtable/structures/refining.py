@@ -218,6 +218,46 @@ class RefinedTree:
             owners = owners[rows]
         return Family(found, owners, walk.starts, walk.stops)
 
+    def holding(self, positions: Numbers, level: int) -> Numbers:
+        """Return the first positions of the nodes of a level that hold these positions."""
+        if level == self.levels - 1:
+            return positions
+        found = np.empty_like(positions)
+        for start in range(0, positions.size, _AT_ONCE):
+            part = slice(start, start + _AT_ONCE)
+            _, rest = self._walked(positions[part], level)
+            found[part] = positions[part] - rest
+        return found
+
+    def places_among(self, positions: Numbers, level: int) -> Numbers:
+        """Return which child each node below a level is, among all of its parent's, from 0 on."""
+        walk, rest = self._walked(positions, level)
+        found = np.zeros(positions.size, dtype=np.int64)
+        for step in self.steps[level]:
+            chain = self.chains[step.axis]
+            start, stop = walk.starts[step.axis], walk.stops[step.axis]
+            value = chain.values(step.stage, start + rest // walk.others(step.axis))
+            found = found * _held(chain, step.stage, start, stop) + value - chain.values(step.stage, start)
+            rest = rest - walk.to(step, value)
+        return found
+
+    def child_at(self, positions: Numbers, level: int, places: Numbers) -> Numbers:
+        """Return the first positions of children of nodes, by their places among all of each node's."""
+        walk, _ = self._walked(positions, level)
+        numbers = [
+            _held(self.chains[step.axis], step.stage, walk.starts[step.axis], walk.stops[step.axis])
+            for step in self.steps[level]
+        ]
+        found, rest = positions.copy(), places
+        for number, step in enumerate(self.steps[level]):
+            below = np.ones(positions.size, dtype=np.int64)
+            for each in numbers[number + 1 :]:
+                below *= each
+            digit, rest = np.divmod(rest, below)
+            first = self.chains[step.axis].values(step.stage, walk.starts[step.axis])
+            found += walk.to(step, first + digit)
+        return found
+
     def first_addresses(self, positions: Numbers, level: int) -> Numbers:
         """Return the first positions of nodes: what they are known by."""
         return positions

@@ -161,16 +161,24 @@ def rooted_tree(
     cutoff: int,
     size: int | None = None,
     root_stays: bool = False,
+    examine: Callable[[Nodes, int], Nodes] | None = None,
 ) -> Rooted:
     """Draw the nodes of a tree whose ranks reach `cutoff`; with a size, the first so many of them.
 
     `noised` gives noise to the counts of nodes of a level, which it is told by their prefixes; it is asked
-    for each node at most once.
+    for each node at most once. `examine` returns children of nodes of a level, and may leave those out whose
+    ranks are below `cutoff`; where it is not given, all of them get noise.
     """
     examined: list[list[Nodes]] = [[] for _ in range(tree.levels)]
     kept: list[list[Nodes]] = [[] for _ in range(tree.levels)]
     examined[0].append(_root(occupied, noised, stays=root_stays))
     before, tried = LARGEST_RANK + 1, cutoff
+
+    def look(parents: Nodes, level: int) -> Nodes:
+        if examine is not None:
+            return examine(parents, level)
+        return children_of(parents, level, occupied, tree, noised, root_stays=root_stays)
+
     if size is not None:
         # If the root is right, no cutoff above this one keeps so many: each level shares what there is.
         tried = max(cutoff, tree.levels * max(tree.weights) * int(examined[0][0].counts[0]) // size)
@@ -182,9 +190,7 @@ def rooted_tree(
             if fresh.ranks.size:
                 kept[level].append(fresh)
                 if level + 1 < tree.levels:
-                    examined[level + 1].append(
-                        _children(fresh, level, occupied, tree, noised, root_stays=root_stays)
-                    )
+                    examined[level + 1].append(look(fresh, level))
         number = sum(part.ranks.size for parts in kept for part in parts)
         if size is None or number > size or tried == cutoff:
             break
@@ -225,7 +231,7 @@ def _root(occupied: Occupied, noised: Callable[[int, Numbers, Numbers], Numbers]
     return Nodes(prefix, count, rank, bounds[:1], bounds[1:])
 
 
-def _children(
+def children_of(
     parents: Nodes,
     level: int,
     occupied: Occupied,
