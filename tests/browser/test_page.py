@@ -438,5 +438,5 @@ def test_a_release_of_many_rows_is_small_and_quick(browser: Browser, folder: Pat
         reader.choose(where="week", value="2025-01-06")
         assert reader.page.locator(".one.rest").count() == 0, "of a condition, nothing was stored"
         reader.choose(first="home", second="work")
-        assert "largest groups are drawn" in reader.text("#picture-said")
+        assert "with the largest groups; the other 200 are in the table" in reader.text("#picture-said")
         assert reader.page.locator(".heat tbody tr").count() <= 40

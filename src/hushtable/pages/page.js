@@ -713,7 +713,7 @@
         body: JSON.stringify({ by: byId("ask-by").value, where: byId("ask-where").value }) });
       const answer = await reply.json();
       if (answer.error !== undefined) {
-        said.textContent = answer.error;
+        said.textContent = answer.error.charAt(0).toUpperCase() + answer.error.slice(1);
         return;
       }
       if (answer.total !== undefined) {
