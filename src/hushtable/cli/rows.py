@@ -17,17 +17,21 @@ def rows(
     output: Annotated[Path, Option("--output", "-o", metavar="FILE", help="The .parquet file to write.")],
     by: Annotated[
         str | None,
-        Option(metavar="NAME,...", help="Of several tables: which attributes rows have. All if left out."),
+        Option(
+            metavar="NAME,...",
+            help=("Which attributes the rows have, if the release has several tables. Default: all."),
+        ),
     ] = None,
     count: Annotated[
-        int | None, Option(metavar="N", help="How many rows: as many as were counted, if left out.")
+        int | None, Option(metavar="N", help="How many rows to write. Default: as many as were counted.")
     ] = None,
     overwrite: Overwrite = False,
     json: Json = False,
 ) -> None:
     """Write synthetic rows, one for each counted person. None of them is a person.
 
-    They hold nothing beyond the release: where it is silent, they are filled in evenly.
+    The rows follow what the release says, and hold nothing beyond it. Where the release says nothing, they
+    are spread evenly.
 
     \b
     Example:

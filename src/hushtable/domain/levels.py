@@ -135,7 +135,7 @@ def time_levels(
         name = step_in_words(every, unit)
         if not _steps_nest((finer.every, finer.unit), (every, unit)):
             fact = f"a step of the level {name} does not consist of steps of {finer.step_text}, those before"
-            raise BadDomain(fact, f"{_ORDER} Below months, steps must divide a day.")
+            raise BadDomain(fact, f"{_ORDER} Steps shorter than a month must divide a day.")
         try:
             finer = Times(
                 start=values.start, stop=values.stop, every=every, unit=unit, timezone=values.timezone

@@ -712,7 +712,7 @@ def _as_budget(epsilon: Rational | None, rho: Rational | None, delta: Rational |
     """Return the budget of a new ledger."""
     if rho is not None:
         if epsilon is not None or delta is not None:
-            fact = "a ledger has one budget, and rho was given with epsilon or delta"
+            fact = "a ledger has one kind of budget, and both rho and epsilon or delta were given"
             raise BadChoice(fact, "Give epsilon; or rho; or epsilon and delta.")
         return _as_cost(Cost(rho=rho))
     if epsilon is None:

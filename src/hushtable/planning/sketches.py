@@ -233,7 +233,10 @@ def _text(sketch: SketchPrediction) -> str:
     said += "rows. Error to expect, in size, for sums over sets of cells chosen by chance, empty or not, and "
     said += "for one cell that is occupied:"
     best = f"Of as many buckets, --width {sketch.best.width} --depth {sketch.best.depth} has the smallest "
-    best += "standard error: every row of a sketch takes a share of epsilon, and its buckets get fewer."
+    best += (
+        "standard error: each row of a sketch takes a share of epsilon, and more rows leave fewer "
+        "buckets for each."
+    )
     parts = [paragraph(f"Recommended: {sketch.reason}")]
     if sketch.warnings:
         parts.append("\n".join(paragraph(f"warning: {each}.") for each in sketch.warnings))

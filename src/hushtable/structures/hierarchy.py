@@ -86,7 +86,7 @@ class Hierarchy(Structure):
             hint = (
                 f"Give how many levels have all of their nodes, from 1, the total alone, to {len(texts) + 1}."
             )
-            raise BadChoice(f"complete={shown(complete)} is no choice", hint)
+            raise BadChoice(f"complete={shown(complete)} is not allowed", hint)
         object.__setattr__(self, "complete", complete)
 
     def __repr__(self) -> str:
@@ -123,10 +123,10 @@ class Hierarchy(Structure):
         """Raise where a hierarchy is not pruned by counts above 0."""
         if not method.filters or method.samples or method.two_sided:
             fact = "a hierarchy is pruned by a filter of counts above 0"
-            raise BadChoice(fact, "Take ht.Filter(size=..., two_sided=False), or another structure.")
+            raise BadChoice(fact, "Use ht.Filter(size=..., two_sided=False), or another structure.")
         if measure.clamp is not None and measure.clamp[0] < 0:
             fact = "a hierarchy is for counts that are not negative"
-            raise BadChoice(fact, "Clamp sums at 0, or take another structure.")
+            raise BadChoice(fact, "Clamp sums at 0, or use another structure.")
 
     def over(self, domain: Domain, *, keys: Sequence[str] = ()) -> HierarchySpace:
         """Return the nodes over a domain."""
@@ -422,7 +422,7 @@ def _split(text: object) -> list[str]:
     """Return the levels that a text names, with `>` between them."""
     if not isinstance(text, str):
         hint = 'Write names of attributes, as in "county(home)" or "tract(home), tract(work)".'
-        raise BadChoice(f"{shown(text)} is no level", hint)
+        raise BadChoice(f"{shown(text)} is not a level", hint)
     return [each.strip() for each in text.split(">")]
 
 
@@ -436,5 +436,5 @@ def _shares(shares: object, levels: int) -> tuple[int, ...]:
             f"Give {levels + 1} whole numbers from 1 to {_LARGEST_SHARE:,}: the total's, "
             "and one for each level."
         )
-        raise BadChoice(f"shares={shown(shares)} is no choice", hint)
+        raise BadChoice(f"shares={shown(shares)} is not allowed", hint)
     return tuple(given)

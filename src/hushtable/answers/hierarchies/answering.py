@@ -35,15 +35,15 @@ from hushtable.structures.fitting import Fit, fitted
 from hushtable.structures.hierarchy import HierarchySpace
 
 _PROMISE = (
-    "the interval holds for the true answer of any group, whatever it has in nodes below the cutoff of "
-    "{:,.10g}, which are not in this file; the estimate spreads what they hold evenly over their cells"
+    "Nodes with noisy counts below {:,.10g} are not in this file. The interval covers the true answer of any "
+    "group, whatever they hold. The estimate spreads what they hold evenly over their cells."
 )
 _ROWS = (
-    "These rows are synthetic: none of them is a person. They reproduce the whole numbers of every published "
+    "These rows are synthetic: none of them is a person. They add up to the whole numbers of every published "
     "level. What a level does not show is spread evenly over the cells below it. The noise is in them: use "
     "answers with intervals where it matters how sure a count is."
 )
-_COMPLETE = "the interval holds for the true answer"
+_COMPLETE = "The interval covers the true answer."
 _AT_ONCE = 1 << 12  # groups
 
 

@@ -12,7 +12,7 @@ _OF_A_ROW = (
     "functions of one row, such as lower or date_trunc."
 )
 _OTHERWISE = (
-    "To use more, prepare the table by a query and state it: with `--rows-are-units` "
+    "To use more, prepare the table with a query and say so: with `--rows-are-units` "
     "(`rows_are_units=True`) the release says that a row of the prepared table is protected."
 )
 _BY_DOMAIN = "Long lists of values belong in the domain's categories."

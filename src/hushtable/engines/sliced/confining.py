@@ -17,8 +17,8 @@ from hushtable.errors import BadData, BadQuery, shown
 
 _ALONE = "It is private and only added up: no filter, query, attribute or unit may read it."
 _PASS_ON = (
-    f"{_ALONE} A query may pass it on unchanged. To compute amounts, prepare the table by a query and state "
-    "it: with `--rows-are-units` (`rows_are_units=True`) a row of the prepared table is protected."
+    f"{_ALONE} A query may pass it on unchanged. To compute amounts, prepare the table with a query and "
+    "say so with `--rows-are-units` (`rows_are_units=True`); a row of the prepared table is then protected."
 )
 
 

@@ -143,7 +143,7 @@ def unit_sql(name: str, column: str, sql_type: str) -> str:
     if form in ("whole", "large", "decimal") or _TOLD_APART.fullmatch(sql_type):
         return column
     hint = f"Units are whole numbers or text: select CAST({name_sql(name)} AS VARCHAR) AS ... in a query."
-    why = "which may be rounded" if form == "float" else "which tells no unit from another for sure"
+    why = "which may be rounded" if form == "float" else "which cannot tell units apart for sure"
     raise BadData(f"column {shown(name)} holds {type_text(sql_type)}, {why}", hint)
 
 
