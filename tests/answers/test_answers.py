@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import hushtable as ht
+from hushtable.answers.estimation import sums
 from hushtable.answers.estimation.answers import Answering
 from hushtable.answers.estimation.law import Assumption
 from hushtable.answers.release import Release, open_release
@@ -142,6 +143,31 @@ def test_the_total_of_a_corrected_release_is_its_noisy_total(cut: Release) -> No
 
     assert answer.value == pytest.approx(float(cut.noisy_total or 0))
     assert answer.standard_error == pytest.approx(sqrt(2 * a) / (1 - a))
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "home = 'B'",
+        "home = 'A' OR (home = 'C' AND age < 40)",
+        "age >= 95",
+        "work % 2 = 0",
+        "home IN ('A', 'E')",
+    ],
+)
+def test_an_answer_is_the_same_when_its_attributes_were_asked_about_before(
+    sample: Release, cut: Release, condition: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for release in (sample, cut):
+        fresh = open_release(release.path)
+        first = fresh.total(condition)
+        monkeypatch.setattr(sums, "_FEWER", 0)  # rows are added up by any attributes that come again
+        again = [fresh.total(condition) for _ in range(3)]
+        monkeypatch.undo()
+
+        for each in again:
+            for name in ("value", "standard_error", "low", "high"):
+                assert getattr(each, name) == pytest.approx(getattr(first, name), rel=1e-12)
 
 
 def test_a_sample_is_calibrated_on_demand(sample: Release) -> None:

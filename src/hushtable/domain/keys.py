@@ -25,6 +25,7 @@ Keys: TypeAlias = NDArray[np.uint64]
 _Places: TypeAlias = NDArray[np.intp]
 _FEW_RUNS = 100
 _FEW_TIES = 1 / 8
+_DRAWN_BITS = 16  # of a word that looks drawn, so that few of a group share them
 _CHUNK = 1 << 16
 
 
@@ -69,8 +70,8 @@ class KeySpace:
         return keys
 
     def unpack(self, keys: Keys) -> NDArray[np.int64]:
-        """Return the codes of `keys`, an array of shape (cells, attributes)."""
-        codes = np.empty((keys.shape[1], len(self.shape)), dtype=np.int64)
+        """Return the codes of `keys`, an array of shape (cells, attributes); those of each lie together."""
+        codes = np.empty((keys.shape[1], len(self.shape)), dtype=np.int64, order="F")
         for start in range(0, len(codes), _CHUNK):
             part = slice(start, start + _CHUNK)
             attribute = len(self.shape)
@@ -92,6 +93,43 @@ def no_keys(words: int) -> Keys:
 def sorting_order(keys: Keys) -> NDArray[np.intp]:
     """Return the places of the keys in ascending order."""
     return _first_sorted(keys)[1]
+
+
+def order_of_drawn(keys: Keys) -> _Places:
+    """Return the places of the keys in ascending order, quickly where second words look drawn.
+
+    The first word, what fits of the second one and a place are one number: sorting those settles nearly all.
+    """
+    first, second = keys[0], keys[1]
+    place_bits = max(1, (first.size - 1).bit_length())
+    low = first.min(initial=(1 << 64) - 1)
+    order: _Places = np.empty(0, dtype=np.intp)
+    groups = first - low
+    bits = int(groups.max(initial=0)).bit_length()
+    if bits + place_bits + _DRAWN_BITS > 64:
+        ascending, order = _sorted_word(first)
+        groups = np.zeros(first.size, dtype=np.uint64)  # equal first words share one
+        np.cumsum(ascending[1:] != ascending[:-1], out=groups[1:])
+        second, bits = second.take(order), int(groups.max(initial=0)).bit_length()
+    pairs = groups << np.uint64(64 - bits) if bits else np.zeros_like(groups)
+    pairs |= (second >> np.uint64(bits + place_bits)) << np.uint64(place_bits)
+    pairs |= np.arange(first.size, dtype=np.uint64)
+    pairs.sort()
+    places = (pairs & np.uint64((1 << place_bits) - 1)).view(np.int64)
+    pairs >>= np.uint64(place_bits)
+    order = order.take(places) if order.size else places
+    tied = _tied(pairs)
+    if tied.size:
+        # Rows that are equal as a whole may stay as they are, those that share no more than what fitted not.
+        own = keys.take(order[tied], axis=1)
+        again = np.zeros(tied.size, dtype=np.bool_)
+        np.equal(pairs[tied[1:]], pairs[tied[:-1]], out=again[1:])
+        number = np.cumsum(~again) - 1
+        wrong = again[1:] & (own[:, 1:] != own[:, :-1]).any(axis=0)
+        open_ = np.zeros(int(number[-1]) + 1, dtype=np.bool_)
+        open_[number[1:][wrong]] = True
+        _settle(order, tied[open_[number]], keys)
+    return order
 
 
 def sorted_with_places(keys: Keys) -> tuple[Keys, NDArray[np.intp]]:
@@ -165,7 +203,7 @@ def sorted_keys(keys: Keys) -> Keys:
             # Rank and second word fit one word together: sorting it settles what the first word left open.
             ranks <<= np.uint64(bits)
             ranks |= second
-            ranks.sort(kind="stable")
+            ranks.sort()
             ranks &= np.uint64((1 << bits) - 1)
             return np.stack([first, ranks])
     return keys.take(sorting_order(keys), axis=1)

@@ -19,6 +19,7 @@ from math import gcd, lcm
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hushtable.domain.columns import as_column, as_numbers, as_text_column, computed, places_in, taken
 from hushtable.domain.domain import Domain
@@ -125,13 +126,12 @@ class TableSpace(NodeSpace):
         own = [self.items[place] for place in self.marginals[number].places]
         return own == [Item(place) for place in range(len(self.domain.shape))]
 
-    def cell_codes(self, number: int, codes: Codes) -> Codes:
-        """Return the codes in a table of cells of the domain."""
+    def cell_codes(self, number: int, codes: Codes) -> list[NDArray[np.int64]]:
+        """Return the codes in a table of cells of the domain, a column for each of its items."""
         own = [self.items[place] for place in self.marginals[number].places]
-        made = np.empty((len(codes), len(own)), dtype=np.int64)
-        for column, item in enumerate(own):
-            made[:, column] = codes_at(self.domain.attributes[item.place], item.level, codes[:, item.place])
-        return made
+        return [
+            codes_at(self.domain.attributes[item.place], item.level, codes[:, item.place]) for item in own
+        ]
 
     def named(self, domain: Domain) -> str:
         """Return how many tables there are, and the first of them."""

@@ -23,6 +23,7 @@ from hushtable.table.lifting import Sums, roomy, saturated
 from hushtable.table.slices import Cells
 from hushtable.table.sparse import LARGEST_COUNT, SparseTable
 
+_EXACT_FLOATS = 1 << 53  # below which sums of whole numbers are exact in floats, which are added up quickly
 _FEW_CELLS = 1 << 20  # of a marginal: sums of so many stay in the cache
 
 
@@ -42,7 +43,7 @@ def marginals(
     for keys, counts in slices:
         codes = space.unpack(keys)
         for number, each in zip(numbers, sums, strict=True):
-            each.add(each.space.pack(cube.cell_codes(number, codes)), counts)
+            each.add(cube.cell_codes(number, codes), counts)
     changes = None if sensitivity is None else sensitivity.added_up()
     return [each.table(changes) for each in sums]
 
@@ -58,16 +59,24 @@ class _Adding:
         if space.cells_total <= _FEW_CELLS:
             self._dense = np.zeros(space.cells_total, dtype=np.int64)
 
-    def add(self, keys: Keys, counts: NDArray[np.int64]) -> None:
-        """Add cells, which may repeat."""
-        self._sizes += float(np.abs(counts).sum(dtype=np.float64))
+    def add(self, columns: Sequence[NDArray[np.int64]], counts: NDArray[np.int64]) -> None:
+        """Add cells, which may repeat, by a column of codes for each attribute."""
+        sizes = float(np.abs(counts).sum(dtype=np.float64))
+        self._sizes += sizes
         wide: Sums = counts if self._sizes < LARGEST_COUNT / 2 else counts.astype(object)
         if self._dense is None:
-            self._parts.append(_summed(keys, wide))
+            self._parts.append(_summed(self.space.pack(np.stack(columns, axis=1)), wide))
             return
+        places = columns[0]
+        for size, column in zip(self.space.shape[1:], columns[1:], strict=True):
+            places = places * size
+            places += column
         if wide.dtype == object:
             self._dense = self._dense.astype(object)
-        np.add.at(self._dense, keys[0].astype(np.intp), wide)
+        if sizes < _EXACT_FLOATS:
+            self._dense += np.bincount(places, counts, minlength=self._dense.size).astype(np.int64)
+        else:
+            np.add.at(self._dense, places, wide)
 
     def table(self, sensitivity: Sensitivities | None) -> SparseTable:
         """Return the sums as a table."""

@@ -63,7 +63,7 @@ class OneMachine:
         return True
 
     def cut_finely(self, monkeypatch: pytest.MonkeyPatch, *, work: int = 1 << 12) -> None:
-        monkeypatch.setattr(runs, "_SLICE_ROWS", work // 4)  # here, rows alone are work
+        monkeypatch.setattr(runs, "SLICE_ROWS", work // 4)  # here, rows alone are work
 
     def again(self, slices: Slices) -> Slices:
         return slices

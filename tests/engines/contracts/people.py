@@ -171,7 +171,7 @@ def test_cells_of_keys_of_several_words_are_told_apart(engine: Engine) -> None:
     rows, people = 4_000, 50
     table = pa.table(
         {f"a{place}": generator.integers(0, 2, rows) * (10**6 - 1) for place in range(5)}
-        | {"person": np.arange(rows) % people}
+        | {"person": [f"p{row % people}" for row in range(rows)]}
     )
     unit = bounded(9, 1)
 

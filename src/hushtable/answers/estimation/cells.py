@@ -42,7 +42,7 @@ class CellAnswers(Answerer):
         """Estimate the sum over a set of cells."""
         kind = self._law.kind(corrected, assume)
         published = self._answering.published
-        sums = published.sums(selection.rows(published.columns)) if selection.attributes else published.all
+        sums = published.selected(selection)
         cells = np.array([float(selection.cells)])
         uneven = self._answering.uneven(selection) if kind is Kind.EVEN else 0.0
         found = self._answering.answers(sums, cells, kind=kind, chance=chance, uneven=uneven)

@@ -11,18 +11,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cached_property
+from math import prod
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.answers.estimation.sampling import Sampled
+from hushtable.conditions.selection import Selection
 from hushtable.domain.domain import Domain
 from hushtable.release.terms import Terms
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp] | slice
 ALL = slice(None)
+
+_FEWER = 16  # rows for each combination from which on it pays to add them up by all
 
 _KINDS = 5
 _ZERO, _CERTAIN_UP, _CERTAIN_DOWN, _SAMPLED_UP, _SAMPLED_DOWN = range(_KINDS)
@@ -66,6 +70,10 @@ class Sums:
         """Return the sums of some groups."""
         return self._mapped(lambda name: getattr(self, name)[places])
 
+    def added(self, places: Rows) -> Sums:
+        """Return the sums of some groups together."""
+        return self._mapped(lambda name: getattr(self, name)[places].sum(keepdims=True))
+
     def without(self, others: Sums) -> Sums:
         """Return the sums over the rows that are not among `others`, which are some of these."""
         return self._mapped(lambda name: getattr(self, name) - getattr(others, name))
@@ -96,6 +104,7 @@ class PublishedRows:
         self.counts = release.counts
         self._codes = release.codes
         self._shape = release.domain.shape
+        self._by: dict[tuple[int, ...], Sums | None] = {}  # by the attributes that were asked about
 
     @cached_property
     def columns(self) -> list[NDArray[np.unsignedinteger]]:
@@ -110,10 +119,10 @@ class PublishedRows:
         return np.abs(self.counts.astype(np.float64))
 
     @cached_property
-    def _kinds(self) -> NDArray[np.intp]:
+    def _kinds(self) -> NDArray[np.uint8]:
         sampled = self._sizes < self.threshold
         kinds = np.where(self.counts > 0, _CERTAIN_UP, _CERTAIN_DOWN) + np.where(sampled, 2, 0)
-        return np.where(self.counts == 0, _ZERO, kinds)
+        return np.where(self.counts == 0, _ZERO, kinds).astype(np.uint8)
 
     @cached_property
     def stands_for(self) -> Array:
@@ -131,11 +140,36 @@ class PublishedRows:
         """The sums over all rows."""
         return self.sums(ALL)
 
+    def selected(self, selection: Selection) -> Sums:
+        """Add up the rows of a selection.
+
+        Where questions about the same attributes come again, rows are added up by these attributes, once, if
+        they have far fewer combinations than there are rows.
+        """
+        places = selection.attributes
+        if not places:
+            return self.all
+        shape = [self._shape[place] for place in places]
+        if _FEWER * prod(shape) > len(self.counts):
+            return self.sums(selection.rows(self.columns))
+        if places not in self._by:
+            self._by[places] = None  # one question alone does not pay for more
+            return self.sums(selection.rows(self.columns))
+        found = self._by[places]
+        if found is None:
+            groups = np.zeros(len(self.counts), dtype=np.intp)
+            for place, size in zip(places, shape, strict=True):
+                groups = groups * size + self.columns[place]
+            self._by[places] = found = self.sums(ALL, groups, number=prod(shape))
+        codes = np.unravel_index(np.arange(prod(shape)), shape)
+        own = dict(zip(places, codes, strict=True))
+        columns = [own.get(place, codes[0]).astype(np.int64) for place in range(len(self._shape))]
+        return found.added(selection.rows(columns))
+
     def sums(self, rows: Rows, groups: NDArray[np.intp] | None = None, *, number: int = 1) -> Sums:
         """Add up the rows, for each of `number` groups if `groups` says where each row belongs."""
-        kinds, sizes = self._kinds[rows], self._sizes[rows]
-        if groups is not None:
-            kinds = groups * _KINDS + kinds
+        sizes = self._sizes[rows]
+        kinds = self._kinds[rows] if groups is None else groups * _KINDS + self._kinds[rows]
         many = np.bincount(kinds, minlength=number * _KINDS).reshape(number, _KINDS).T
         size = np.bincount(kinds, weights=sizes, minlength=number * _KINDS).reshape(number, _KINDS).T
         tau = self.threshold
@@ -143,11 +177,11 @@ class PublishedRows:
         sampled = many[_SAMPLED_UP] + many[_SAMPLED_DOWN]
         reached = (many[_CERTAIN_UP] + many[_CERTAIN_DOWN]).astype(np.float64)
         if sampled.any():
-            reached = np.bincount(
-                np.zeros(len(sizes), dtype=np.intp) if groups is None else groups,
-                weights=self.stands_for[rows],
-                minlength=number,
-            )
+            cells = self.stands_for[rows]
+            if groups is None:
+                reached = np.array([cells.sum()])
+            else:
+                reached = np.bincount(groups, weights=cells, minlength=number)
         return Sums(
             rows=(many.sum(axis=0) - many[_ZERO]).astype(np.float64),
             weight=size[_CERTAIN_UP] - size[_CERTAIN_DOWN] + up - down,

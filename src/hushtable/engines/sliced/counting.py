@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol
 
@@ -22,12 +22,14 @@ from hushtable.domain.domain import Domain
 from hushtable.domain.keys import KeySpace
 from hushtable.domain.measure import Measure
 from hushtable.engines.sliced.bounding import bounded, drawn_salt, told_apart
+from hushtable.engines.sliced.choosing import Chooser
 from hushtable.engines.sliced.closing import RunTexts, closed, forget_rows
 from hushtable.engines.sliced.coding import broken_rules
 from hushtable.engines.sliced.engine import as_bytes, default_memory, quiet
 from hushtable.engines.sliced.keying import KeyReader, Tally, keyed_rows
+from hushtable.engines.sliced.reading import whole_unit_sql
 from hushtable.engines.sliced.rows import OpenedRows, Wanted
-from hushtable.engines.sliced.runs import counted_slices, exact_sum
+from hushtable.engines.sliced.runs import KeyRows, counted_slices, exact_sum
 from hushtable.laws.sensitivities import Sensitivities
 from hushtable.noise import BitSource
 from hushtable.structures.axes import AxisSpace
@@ -164,11 +166,13 @@ def counted_here(rows: OpenedRows, request: CountRequest) -> CountedRows:
     """Count opened rows in this process. What does not fit in memory lives in the folder of the rows."""
     domain, measure = request.domain, request.measure
     keyed, space, texts = keyed_rows(rows, domain, measure), domain.space, None
-    units, counts_units = None, request.left_out and measure.unit is None
+    units, counts_units, whole = None, request.left_out and measure.unit is None, None
     if measure.unit is not None:
         if request.left_out:
             keyed, units = told_apart(keyed, rows.connection)
-        keyed = bounded(keyed, measure.unit, salt=drawn_salt(request.entropy))
+        whole = None if domain.unlisted else whole_unit_sql(rows.columns, measure.unit)
+        if whole is None:
+            keyed = bounded(keyed, measure.unit, salt=drawn_salt(request.entropy))
     if domain.unlisted:
         # Behind the bounds, which must not know the codes: these depend on the rows of others.
         keyed, space, texts = closed(keyed, domain, rows.connection)
@@ -185,15 +189,31 @@ def counted_here(rows: OpenedRows, request: CountRequest) -> CountedRows:
         people=measure.count_column is not None and counts_units,
     )
     # Small batches of keys of several words share fewer first words, which makes them quicker to sort.
-    batch_rows = 1 << (18 if request.room < 1 << 30 or words > 1 else 20)
+    batch_rows = 1 << (17 if whole is not None else 18 if request.room < 1 << 30 or words > 1 else 20)
     # Closed here, whatever happens: a stream that an error left open would end its thread at any time.
-    with closing(keyed.batches(rows.connection, batch_rows)) as batches:
+    further = "" if whole is None else f", {whole} AS unit"
+    with closing(keyed.batches(rows.connection, batch_rows, further)) as batches, ExitStack() as stack:
+        kept, room, chooser = stream.kept(batches), request.room // 2, None
+        if whole is None:
+            found: Iterator[KeyRows] = map(stream.rows, kept)
+        else:
+            assert measure.unit is not None
+            chooser = Chooser(measure.unit, request.entropy, words=words, amounts=keyed.amounts)
+            room //= 2
+            chosen = chooser.chosen(
+                map(stream.with_units, kept),
+                folder=rows.folder,
+                rows_in_memory=room // (16 * (words + 3) + 24),
+                threads=request.workers,
+            )
+            stack.callback(chosen.close)
+            found = chosen
         slices = quiet(
             counted_slices,
-            map(stream.rows, stream.kept(batches)),
+            found,
             space,
             folder=rows.folder,
-            rows_in_memory=request.room // 2 // (16 * words + 24),
+            rows_in_memory=room // (16 * words + 24),
             threads=request.workers,
             progress=request.progress,
         )
@@ -202,4 +222,5 @@ def counted_here(rows: OpenedRows, request: CountRequest) -> CountedRows:
     if counts_units:
         units = stream.units
     here = SlicesHere(slices, request.workers, request.progress)
-    return CountedRows(space, here, stream.tally, measure.sensitivities, texts, units)
+    tally = stream.tally if chooser is None else stream.tally._replace(counted=chooser.counted)
+    return CountedRows(space, here, tally, measure.sensitivities, texts, units)

@@ -13,6 +13,7 @@ import numpy as np
 
 from hushtable.domain.columns import as_numbers
 from hushtable.domain.domain import Domain
+from hushtable.domain.keys import Keys
 from hushtable.domain.measure import Measure
 from hushtable.engines.sliced.coding import broken_rules, coding, keys_sql, word_columns
 from hushtable.engines.sliced.engine import fetched, quiet_rows
@@ -170,3 +171,11 @@ class KeyReader:
         keys = words[0][np.newaxis] if self._words == 1 else np.stack(words)
         weighted = "amount" in batch.schema.names
         return KeyRows(keys, as_numbers(batch.column("amount")) if weighted else None)
+
+    def with_units(self, batch: pa.RecordBatch) -> Keys:
+        """Return the unit, a whole number, of each row of a batch, the words of its key, and its amount."""
+        units = as_numbers(batch.column("unit"))
+        # Numbers with a sign in the order of those without: near ones stay near.
+        units = units if units.dtype == np.uint64 else units.view(np.uint64) ^ np.uint64(1 << 63)
+        keys, amounts = self.rows(batch)
+        return np.stack([units, *keys, *([] if amounts is None else [amounts.view(np.uint64)])])

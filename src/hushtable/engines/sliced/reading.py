@@ -8,6 +8,7 @@ refused before any row is read, and text is never guessed at.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Literal
 
 from hushtable.domain.attributes import (
@@ -20,7 +21,9 @@ from hushtable.domain.attributes import (
     Times,
     kind_named,
 )
+from hushtable.domain.measure import Unit
 from hushtable.domain.reading import INTEGER_TEXT, NUMBER_TEXT, TIME_TEXT
+from hushtable.engines.sliced.naming import found
 from hushtable.engines.sliced.quoting import name_sql, text_sql
 from hushtable.errors import BadData, shown
 
@@ -145,6 +148,16 @@ def unit_sql(name: str, column: str, sql_type: str) -> str:
     hint = f"Units are whole numbers or text: select CAST({name_sql(name)} AS VARCHAR) AS ... in a query."
     why = "which may be rounded" if form == "float" else "which cannot tell units apart for sure"
     raise BadData(f"column {shown(name)} holds {type_text(sql_type)}, {why}", hint)
+
+
+def whole_unit_sql(columns: Mapping[str, str], unit: Unit) -> str | None:
+    """Return the unit, once read, as a whole number of 64 bits, or None where it may be something else."""
+    name = found(unit.column, columns)
+    if name is None:
+        return None
+    if columns[name] == "UBIGINT":
+        return "unit"
+    return "CAST(unit AS BIGINT)" if form_of(columns[name]) == "whole" else None
 
 
 def _number(column: str, form: Form, *, whole_edges: bool) -> str | None:

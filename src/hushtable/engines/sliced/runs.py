@@ -26,9 +26,9 @@ from hushtable.table.progress import Progress, unheard
 from hushtable.table.slices import Cells, Slice
 from hushtable.table.sparse import in_order
 
-_SLICE_ROWS = 1 << 18  # rows of a slice: what one thread sorts stays in its cache
-_MOST_SLICES = 1 << 10
-_SAMPLED = 1 << 9  # one key in so many is kept for choosing the cuts
+SLICE_ROWS = 1 << 18  # rows of a slice: what one thread sorts stays in its cache
+MOST_SLICES = 1 << 10
+SAMPLED = 1 << 9  # one key in so many is kept for choosing the cuts
 
 _In = TypeVar("_In")
 _Out = TypeVar("_Out")
@@ -60,10 +60,10 @@ def counted_slices(
 ) -> list[Slice]:
     """Count the rows of all batches. Slices that were read from files live as long as `folder`."""
     with ThreadPoolExecutor(threads) as pool:
-        store = _Store(folder, len(space.bounds), rows_in_memory)
-        runs = [store.kept(run) for run in _ahead(pool, sorted_rows, batches, threads)]
+        store = Store(folder, len(space.bounds), rows_in_memory)
+        runs = [store.kept(run) for run in ahead(pool, sorted_rows, batches, threads)]
         total = sum(run.size for run in runs)
-        parts = min(-(-total // _SLICE_ROWS), max(_MOST_SLICES, threads))
+        parts = min(-(-total // SLICE_ROWS), max(MOST_SLICES, threads))
         edges = _edges(runs, parts, space.bounds[0])
         places = [_places(run, edges) for run in runs]
         spill = store.spilled
@@ -73,9 +73,9 @@ def counted_slices(
             return counted([piece for piece in pieces if piece.keys.size], len(space.bounds))
 
         slices: list[Slice] = []
-        cells_store = _Store(folder, len(space.bounds), 0 if spill else total)
+        cells_store = Store(folder, len(space.bounds), 0 if spill else total)
         for (low, high), cells in zip(
-            pairwise(edges), _ahead(pool, gathered, range(len(edges) - 1), threads), strict=True
+            pairwise(edges), ahead(pool, gathered, range(len(edges) - 1), threads), strict=True
         ):
             progress("Counting", len(slices) / (len(edges) - 1))
             later = space.bounds[1:]
@@ -106,7 +106,7 @@ def counted(pieces: list[KeyRows], words: int) -> Cells:
     keys = np.concatenate([piece.keys for piece in pieces], axis=1)
     if all(piece.amounts is None for piece in pieces):
         if words == 1:
-            keys.sort(kind="stable")  # merges the runs that are there
+            keys.sort()
         else:
             keys = sorted_keys(keys)
         return _counts(keys, repeats(keys))
@@ -144,7 +144,7 @@ def _places(run: Run, edges: list[int]) -> list[int]:
     return [0, *inner.tolist(), run.size]
 
 
-class _Store:
+class Store:
     """Where runs and cells are kept: in memory up to so many rows, in a file beyond."""
 
     def __init__(self, folder: Path, words: int, rows_in_memory: int) -> None:
@@ -164,7 +164,7 @@ class _Store:
     def kept(self, rows: KeyRows) -> Run:
         """Keep a run."""
         size = rows.keys.shape[1]
-        return Run(size, rows.keys[0, ::_SAMPLED].copy(), self._put(rows))
+        return Run(size, rows.keys[0, ::SAMPLED].copy(), self._put(rows))
 
     def slice(self, start: tuple[int, ...], bounds: tuple[int, ...], cells: Cells) -> Slice:
         """Keep the cells of a slice."""
@@ -222,7 +222,7 @@ class _Store:
         return words
 
 
-def _ahead(
+def ahead(
     pool: ThreadPoolExecutor, work: Callable[[_In], _Out], items: Iterable[_In], threads: int
 ) -> Iterator[_Out]:
     """Yield the results of `work` in order, working on few items ahead so that few are held."""
