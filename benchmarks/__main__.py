@@ -30,6 +30,7 @@ from benchmarks import (
     ranges,
     sketches,
     spark,
+    speed,
     summaries,
     trees,
 )
@@ -37,6 +38,7 @@ from benchmarks.report import Say, Sheet
 
 GROUPS: dict[str, tuple[Callable[[Say], Sheet], ...]] = {
     "imports": imports.SHEETS,
+    "speed": speed.SHEETS,
     "noise": noise.SHEETS,
     "laws": laws.SHEETS,
     "summaries": summaries.SHEETS,

@@ -19,7 +19,7 @@ class Files(NamedTuple):
 
 
 class _Data(NamedTuple):
-    """Columns as SQL on the row number `i`, each of which may use those before it, and their values."""
+    """Columns as SQL on the row number `i`, each of which may use those before it, and attributes' values."""
 
     columns: Mapping[str, str]
     values: Mapping[str, int | str]  # so many integers from 0, or the SQL of texts for code `i` of 1000
@@ -65,9 +65,16 @@ def _below(size: int, chance: str) -> str:
     return f"CAST(floor({size} * {chance}) AS INTEGER)"
 
 
+def _people(person: str) -> _Data:
+    """Rows of people, each in any cell, in a domain that does not hold who they are."""
+    home, work = _below(_PLACE, "u(i, 0)"), _below(_PLACE, "u(i, 1)")
+    return _Data({"home": home, "work": work, "person": person}, {"home": _PLACE, "work": _PLACE})
+
+
 _TEXTS = 1000
 _PLACE = 10**6
 _FIVE = ("a", "b", "c", "d", "e")
+_SEVEN = {"a": 10, "b": 20, "c": 50, "d": 5, "e": 2, "f": 100, "g": 16}
 
 _DATA = {
     "uniform": _Data(
@@ -93,6 +100,20 @@ _DATA = {
             "state": _below(51, "u(i, 2)"),
         },
         {"town": _town("i"), "trade": _trade("i"), "state": 51},
+    ),
+    "people": _people(_below(5 * _PLACE, "u(i, 3)")),
+    "one person": _people(f"CASE WHEN i % 2 = 0 THEN -1 ELSE {_below(5 * _PLACE, 'u(i, 3)')} END"),
+    "line": _Data({"home": _below(16 * _PLACE, "u(i, 0)")}, {"home": 16 * _PLACE}),
+    "thousands": _Data(
+        {
+            "home": _below(1000, "u(i, 0) ** 2"),
+            "work": _below(1000, "u(i, 1)"),
+            "age": _below(100, "u(i, 2)"),
+        },
+        {"home": 1000, "work": 1000, "age": 100},
+    ),
+    "seven": _Data(
+        {name: _below(size, f"u(i, {k}) ** 2") for k, (name, size) in enumerate(_SEVEN.items())}, _SEVEN
     ),
     "hundreds": _Data(
         {name: _below(100, f"u(i, {k})") for k, name in enumerate(_FIVE)}, dict.fromkeys(_FIVE, 100)

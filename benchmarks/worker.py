@@ -101,17 +101,69 @@ def count(rows: str, domain: str, memory: str, totals: bool) -> Numbers:
     return found | {"peak": peak_bytes()}
 
 
-def publish(rows: str, domain: str, size: int, memory: str, output: str) -> Numbers:
-    """Publish the rows of a file."""
+def publish(
+    rows: str,
+    domain: str,
+    size: int,
+    memory: str,
+    output: str,
+    max_rows: int | None = None,
+    tables: Sequence[Sequence[str]] | None = None,
+    structure: str | None = None,
+    sampled: bool = False,
+) -> Numbers:
+    """Publish the rows of a file: of each person so many, as several tables, or by a structure, on request.
+
+    `sampled`: by a priority sample, which has as many rows as it is asked for.
+    """
     import hushtable as ht
 
-    settings: dict[str, Any] = {"output": output, "overwrite": True, "memory": memory, "ledger": False}
+    settings: dict[str, Any] = {"output": output, "overwrite": True, "memory": memory}
+    settings["summary"] = ht.Priority(size=size) if sampled else None
+    settings["structure"] = structure if tables is None else ht.Marginals(*tables)
+    settings["unit"] = None if max_rows is None else ht.Unit("person", max_rows=max_rows)
     # Also where there are fewer cells than rows are asked for, which is refused otherwise.
-    release = ht.publish(rows, domain=domain, epsilon=_EPSILON, size=size, anyway=True, **settings)
+    settings |= {"anyway": True, "ledger": False}
+    settings |= {} if sampled else {"size": size}
+    release = ht.publish(rows, domain=domain, epsilon=_EPSILON, **settings)
     return {"rows": len(release), "peak": peak_bytes()}
 
 
-def group(rows: str, folder: str, memory: str | None, totals: bool) -> Numbers:
+def ask(file: str, by: Sequence[str], totals: int) -> Numbers:
+    """Ask a release for all groups of some attributes, or for so many totals over ranges of two."""
+    import hushtable as ht
+
+    release = ht.open(file)
+    if by:
+        return {"groups": release.by(list(by)).num_rows, "peak": peak_bytes()}
+    for low, high in _ranges(totals):
+        release.total(home=ht.between(low, high), work=ht.between(low, high))
+    return {"peak": peak_bytes()}
+
+
+def ask_duckdb(file: str, by: Sequence[str], totals: int) -> Numbers:
+    """Ask DuckDB for the same sums of a file, without intervals and without groups that have no row."""
+    import duckdb
+
+    with duckdb.connect() as engine:
+        if by:
+            names = ", ".join(by)
+            found = engine.sql(f"SELECT {names}, sum(weight) FROM '{file}' GROUP BY ALL").to_arrow_table()
+            return {"groups": found.num_rows, "peak": peak_bytes()}
+        for low, high in _ranges(totals):
+            there = " AND ".join(f"{name} >= {low} AND {name} < {high}" for name in ("home", "work"))
+            engine.execute(f"SELECT sum(weight) FROM '{file}' WHERE {there}").fetchall()
+        return {"peak": peak_bytes()}
+
+
+def _ranges(number: int) -> list[tuple[int, int]]:
+    """Return ranges of places, in thousands, some of them wide."""
+    return [(place % 500 * 1000, (place % 500 + 1 + place % 97 * 5) * 1000) for place in range(number)]
+
+
+def group(
+    rows: str, folder: str, memory: str | None, totals: bool, sets: Sequence[Sequence[str]] | None = None
+) -> Numbers:
     """Let DuckDB group the rows of a file into another, as people do; with totals on request.
 
     `failed` tells that it ran out of the memory that it was allowed.
@@ -123,6 +175,10 @@ def group(rows: str, folder: str, memory: str | None, totals: bool) -> Numbers:
         if memory is not None:
             engine.execute(f"SET memory_limit = '{memory}'").fetchall()
         grouped = f"SELECT *, count(*) AS count FROM '{rows}' GROUP BY ALL"
+        if sets is not None:
+            names = ", ".join(dict.fromkeys(name for each in sets for name in each))
+            listed = ", ".join(f"({', '.join(each)})" for each in sets)
+            grouped = f"SELECT {names}, count(*) AS count FROM '{rows}' GROUP BY GROUPING SETS ({listed})"
         try:
             engine.execute(f"COPY ({grouped}) TO '{folder}/grouped.parquet'").fetchall()
         except duckdb.OutOfMemoryException:
@@ -208,6 +264,8 @@ JOBS: dict[str, Callable[..., Numbers]] = {
     "write_rows": write_rows,
     "count": count,
     "publish": publish,
+    "ask": ask,
+    "ask_duckdb": ask_duckdb,
     "group": group,
 }
 

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.answers.estimation.sums import Opened
+from hushtable.conditions.ranges import distinct
 from hushtable.release.terms import Terms
 
 _NOISE = 0.5  # below this share of real rows, a table is called noise
@@ -157,7 +158,9 @@ def sure_from(terms: Terms, counts: NDArray[np.int64]) -> float:
     """
     if not terms.law.noises_empty:
         return 0.0
-    sizes, rows = np.unique(counts[counts > 0], return_counts=True)
+    seen = np.sort(counts[counts > 0])
+    sizes = distinct(seen)
+    rows = np.diff(np.searchsorted(seen, sizes), append=seen.size)
     as_large = np.cumsum(rows[::-1])[::-1]
     doubtful = np.flatnonzero(_noise_rows(terms, sizes.astype(np.float64)) > _NOISY_AT_MOST * as_large)
     if doubtful.size == 0:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.conditions.formulas import And, Formula, Leaf, leaves_of
-from hushtable.conditions.ranges import Runs, distinct, worth_a_table
+from hushtable.conditions.ranges import Runs, distinct, fresh, worth_a_table
 from hushtable.errors import BadQuery
 
 LARGEST_GRID = 10**6
@@ -36,9 +36,12 @@ class ClassAxis:
         truths = np.stack([each.holds(self.starts, size=size) for each in sets], axis=1)
         words = np.packbits(truths, axis=1)
         keys = words if len(sets) <= 8 else words.view(np.dtype((np.void, words.shape[1])))
-        _, firsts, self.classes = np.unique(keys.ravel(), return_index=True, return_inverse=True)
-        self.samples = self.starts[firsts]  # one code of each class
-        self.sizes = np.zeros(len(firsts), dtype=np.int64)
+        order = np.argsort(keys.ravel(), kind="stable")
+        first = fresh(keys.ravel()[order])  # of each class
+        self.classes = np.empty(order.size, dtype=np.intp)
+        self.classes[order] = np.cumsum(first) - 1
+        self.samples = self.starts[order[first]]  # one code of each class
+        self.sizes = np.zeros(self.samples.size, dtype=np.int64)
         np.add.at(self.sizes, self.classes, np.diff(self.starts, append=size))
 
     def class_of(self, codes: NDArray[Any]) -> NDArray[np.intp]:

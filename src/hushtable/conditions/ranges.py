@@ -10,10 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+_Number = TypeVar("_Number", bound=np.generic)
 
 _SMALL_TABLE = 1 << 16  # entries that are always worth a table
 
@@ -79,12 +81,20 @@ def worth_a_table(size: int, *, looked_up: int) -> bool:
     return size <= max(_SMALL_TABLE, 8 * looked_up)
 
 
-def distinct(codes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the codes in ascending order, each once; `np.unique` takes ten times as long."""
+def distinct(codes: NDArray[_Number]) -> NDArray[_Number]:
+    """Return the codes, or other numbers, in ascending order, each once.
+
+    `np.unique` takes ten times as long on few of them, and loads masked arrays when it is first called.
+    """
     codes = np.sort(codes)
-    fresh = np.ones(len(codes), dtype=np.bool_)
-    np.not_equal(codes[1:], codes[:-1], out=fresh[1:])
-    return codes[fresh]
+    return codes[fresh(codes)]
+
+
+def fresh(ascending: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return which values differ from the one before."""
+    found = np.ones(len(ascending), dtype=np.bool_)
+    np.not_equal(ascending[1:], ascending[:-1], out=found[1:])
+    return found
 
 
 def run(low: int, high: int) -> Runs:

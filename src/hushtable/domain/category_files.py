@@ -9,7 +9,6 @@ Cost: about half a second for 10^6 values; pyarrow is loaded for Parquet only.
 from __future__ import annotations
 
 import csv
-import gzip
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -169,6 +168,8 @@ def _places(
 def _open_text(file: BinaryIO, path: Path) -> IO[str]:
     """Open a text file, or one inside gzip; a byte-order mark is not part of the text."""
     if path.name.lower().endswith(".gz"):
+        import gzip
+
         return gzip.open(file, "rt", encoding="utf-8-sig", newline="")
     return TextIOWrapper(file, encoding="utf-8-sig", newline="")
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
@@ -355,6 +354,8 @@ def _attributes(entries: Mapping[str, Declared]) -> Iterable[Attribute]:
 
 def _toml(path: Path) -> dict[str, Any]:
     """Return what a TOML file says."""
+    import tomllib
+
     try:
         return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:

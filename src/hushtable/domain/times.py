@@ -12,7 +12,6 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from difflib import get_close_matches
 from functools import cache
 from typing import TYPE_CHECKING, Literal
-from zoneinfo import ZoneInfo, available_timezones
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,7 +90,11 @@ class Times:
     @property
     def zone(self) -> tzinfo:
         """The time zone, as Python's `datetime` takes it."""
-        return UTC if self.timezone == "UTC" else ZoneInfo(self.timezone)
+        if self.timezone == "UTC":
+            return UTC
+        from zoneinfo import ZoneInfo
+
+        return ZoneInfo(self.timezone)
 
     @property
     def whole_days(self) -> bool:
@@ -150,6 +153,8 @@ def step_in_words(every: int, unit: Literal["second", "month"]) -> str:
 @cache
 def _zones() -> frozenset[str]:
     """Return the names that this machine knows; looking them up takes 25 ms."""
+    from zoneinfo import available_timezones
+
     return frozenset(available_timezones())
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from html import escape
 from math import floor, inf, isfinite, log10
 
 from hushtable.answers.estimation.law import Assumption
@@ -44,6 +43,8 @@ class Estimate:
     def _repr_html_(self) -> str:
         value, low, high = (rounded(each, self.uncertain) for each in (self.value, self.low, self.high))
         interval = f"{self.confidence * 100:.10g} % interval: {low} to {high}"
+        from html import escape
+
         return f"<div><b>{escape(value)}</b> ({escape(interval)})<br><small>{escape(self.note)}</small></div>"
 
     def __str__(self) -> str:

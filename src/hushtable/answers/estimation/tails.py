@@ -16,11 +16,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import erfc, exp, expm1, log1p, pi, sqrt
-from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.conditions.ranges import distinct
 from hushtable.laws.floats import FloatView
 from hushtable.laws.law import NoiseLaw
 
@@ -72,7 +72,7 @@ class SeenNoise:
 
         Each side is passed with half of `chance`.
         """
-        different = np.unique(cells)
+        different = distinct(cells)
         if different.size > _FEW:
             # Sums grow by powers of their cells, so that lines between logarithms are close.
             nodes = np.geomspace(different[different > 0][0], different[-1], _NODES)
@@ -149,6 +149,8 @@ def _interpolated(
 
 def normal_reach(chance: float) -> float:
     """Return the standard deviations that a normal variable passes, up or down, with that chance."""
+    from statistics import NormalDist  # here: what it needs is slow to load
+
     return -NormalDist().inv_cdf(chance / 2)
 
 

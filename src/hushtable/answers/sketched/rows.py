@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from functools import cache
 from math import comb, factorial, sqrt
-from statistics import NormalDist
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -29,6 +28,8 @@ def median_variance(rows: int) -> float:
     """
     points = np.linspace(-_FARTHEST, _FARTHEST, _POINTS)
     step = points[1] - points[0]
+    from statistics import NormalDist
+
     below = np.array([NormalDist().cdf(point) for point in points])
     density = np.exp(-(points**2) / 2) / sqrt(2 * np.pi) * step
     half = (rows - 1) // 2  # rows that lie beyond the middle one or two on each side
