@@ -514,7 +514,7 @@ class Release(ReleaseFile):
 
 @within_memory
 def open_release(path: str | PathLike[str]) -> Release:
-    """Open a release, a file or a folder of parts; its rows are read when they are first asked for.
+    """Open a release: a file, or a folder with its parts. Its rows are read when they are first needed.
 
     ==================================================  ============
     case                                                result

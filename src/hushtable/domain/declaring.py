@@ -182,9 +182,9 @@ def any_text(
 ) -> Declared:
     """Declare any text of up to `longest` characters as a value: search words, titles, free codes.
 
-    For values that nobody can list in advance. Such a domain is published with an epsilon and a delta alone,
-    by a law of noise that shows only what many people have in common. Texts are kept and compared as they
-    are stored. Longer ones are `outside`; the rules are those of `categories`.
+    Use it for values that nobody can list in advance. Such a domain needs an epsilon and a delta, and noise
+    that shows only what many people have in common. Texts are kept and compared as they are stored. Longer
+    ones are `outside`; the rules are those of `categories`.
 
     >>> import hushtable as ht
     >>> ht.Domain(word=ht.any_text(longest=40), day=ht.integers(1, 31))

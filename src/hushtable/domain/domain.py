@@ -42,11 +42,12 @@ _SHOWN_ATTRIBUTES = 12
 
 @dataclass(frozen=True, init=False, repr=False)
 class Domain:
-    """What a cell is: a value of each attribute. Declared by the owner, never drawn from the data.
+    """Which attributes and values a table has. The owner declares them; they are never drawn from the data.
 
-    Guarantee: packing, counting and decoding agree on one order of cells, for any number of them.
+    A cell is one combination of values, one of each attribute. Guarantee: packing, counting and decoding
+    agree on one order of cells, for any number of them.
 
-    Attributes are declared by name, or in a dict where a name is no Python name, or is that of an argument:
+    Declare attributes by name, or in a dict if a name is not a Python name or is that of an argument:
 
     >>> import hushtable as ht
     >>> ht.Domain(home=ht.integers(0, 999_999), age=ht.bins(0, 100, step=5), title="Commuters")

@@ -28,8 +28,8 @@ class Unit:
     =====================  =============================================================================
 
     Cells are those of the finest table, the domain at the levels that are published; coarser tables of a
-    release add them up. What is counted of a unit with more follows from that unit's rows alone. Rows without
-    a value in `column` belong to nobody and are dropped.
+    release add them up. If a unit has more, only that unit's own rows decide which of them count. Rows
+    without a value in `column` belong to nobody and are dropped.
 
     >>> import hushtable as ht
     >>> ht.Unit("person_id", max_rows=3)

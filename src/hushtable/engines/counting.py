@@ -38,7 +38,8 @@ def count(
 ) -> SparseTable:
     """Count the rows of `data` in the cells of `domain`. The table is private.
 
-    It knows what one unit changes in it (`table.sensitivity`), and `ht.summarize` draws noise for that.
+    The table knows how much one unit can change in it (`table.sensitivity`), and `ht.summarize` draws noise
+    for that.
 
     =============================  =====================================================================
     data                           read as

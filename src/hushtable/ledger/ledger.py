@@ -106,9 +106,9 @@ class Ledger:
     """How much privacy may be spent on each unit of a group of people, and what was spent.
 
     Guarantee: all entries protect one unit, and together they never cost it more than the budget, exactly,
-    whatever number of threads and processes charge the file at once. Whoever may write the file can still
-    change it by hand, and an old copy put back in its place forgets: keep it on a local disk, as you would an
-    account book. Its mode is 0600; to share it, let others write the file and its folder.
+    however many threads and processes charge the file at once. Whoever may write the file can still change
+    it by hand, or put back an old copy. So keep it on a local disk, like an account book. Its mode is 0600;
+    to share it, let others write the file and its folder.
 
     ========================================  ==============================================
     case                                      result
@@ -174,8 +174,8 @@ class Ledger:
         The budget is `epsilon`, for pure releases; or `rho`, for releases under zCDP and pure ones; or
         `epsilon` with `delta`, for all. It is never changed.
 
-        `unit` says who one of them is: "row", or the name of a unit column, as in "person_id". If it is left
-        out, the first release that is charged states it. `bounds` are declared as by `declare`.
+        `unit` says who is protected: "row", or the name of a unit column, as in "person_id". If you leave it
+        out, the first release that is charged decides it. `bounds` are declared as by `declare`.
 
         Guarantee: the file appears whole or not at all, and never in the place of another: an existing one is
         refused, and of two calls at once, one succeeds.
@@ -205,7 +205,7 @@ class Ledger:
 
     @classmethod
     def upgrade(cls, path: str | os.PathLike[str], *, unit: str) -> Ledger:
-        """Make a ledger of version 1 one of version 2, which protects `unit`, and return it.
+        """Turn a ledger of version 1 into one of version 2, which protects `unit`, and return it.
 
         A ledger of version 1 does not say whom it protects. `unit` is whom all of its releases so far
         protect: "row", "counted person (people)", or a unit column, as in "person_id". It stays for ever.
@@ -238,7 +238,7 @@ class Ledger:
 
     @property
     def unit(self) -> str | None:
-        """Who one of them is: "row", or a column, as in "person_id"; None while it is not stated."""
+        """Who is protected: "row", or a column, as in "person_id"; None while that is open."""
         return self._book().unit
 
     @property
@@ -253,7 +253,7 @@ class Ledger:
 
     @property
     def version(self) -> int:
-        """The version of the file: 2, or 1 for one that `upgrade` has to change before it is charged."""
+        """The version of the file: 2, or 1 if `upgrade` must change it before it can be charged."""
         return self._book().version
 
     @property
@@ -282,7 +282,7 @@ class Ledger:
 
     @property
     def spent_delta(self) -> Fraction:
-        """How much of the budget's delta is used up: from the first release with Gaussian noise on, all."""
+        """How much of the budget's delta is used up: all of it after the first Gaussian release."""
         return self._book().account.spent_delta
 
     @property
@@ -316,7 +316,7 @@ class Ledger:
     def can_pay(self, cost: Cost | Rational, *, unit: str | None = None) -> None:
         """Raise what `charge` would raise, and charge nothing.
 
-        It tells early what cannot be paid. Others may spend before the charge comes: only `charge` decides.
+        It tells you early what cannot be paid. Others may spend in the meantime, so only `charge` decides.
         """
         self.can_pay_all([(cost, unit)])
 
@@ -396,7 +396,7 @@ class Ledger:
             _declare(self.path, connection, other, bound)
 
     def finish(self, entry: int, *, digest: str) -> None:
-        """Note that the output of an entry was written, and its digest; once for each entry."""
+        """Note that the output of an entry was written, and note its digest. Do so once for each entry."""
         number, text = as_count(entry, name="entry"), _as_text(digest, name="digest")
         with storage.writing(self.path) as connection:
             known = _read(self.path, connection).entries

@@ -42,7 +42,7 @@ class LawPoint:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class LawComparison:
-    """Which law of noise shows the smallest counts. Made by `compare_laws`; printed, it is two tables.
+    """Which law of noise shows the smallest counts. `compare_laws` makes it, and it prints as two tables.
 
     >>> import hushtable as ht
     >>> homes = ht.Domain(home=ht.integers(0, 10**12 - 1))
@@ -86,7 +86,7 @@ class LawComparison:
 
     @property
     def turns(self) -> tuple[str, ...]:
-        """From where on which law is the best, in words: by cells a unit, and by cells of the domain."""
+        """Which law is best from where on, in words: by the cells of a unit and of the domain."""
         return (
             _turns("cells a unit", [(f"{each.cells_a_unit:,}", each.best) for each in self.by_cells_a_unit]),
             _turns("cells in all", [(number(each.cells_total), each.best) for each in self.by_cells_total]),
@@ -118,7 +118,7 @@ def compare_laws(
     level: Mapping[str, str] | None = None,
     unit: Unit | None = None,
 ) -> LawComparison:
-    """Say which law of noise shows the smallest counts, from how many cells a unit and in all on.
+    """Compare laws of noise: which one shows the smallest counts, by the cells of a unit and of the domain.
 
     Guarantee: no row is read, and nothing is spent. All laws have the same epsilon and delta.
 

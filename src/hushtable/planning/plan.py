@@ -372,12 +372,12 @@ def plan(
     delta: Rational | None = None,
     ask: Sequence[object] | str | None = None,
 ) -> Any:
-    """Say what a release would be worth, before its epsilon is spent.
+    """Tell what a release would be worth, before any epsilon is spent.
 
-    Guarantee: no row is read. For questions (`ask`, as in `ht.publish`; without any assumption, those that
-    people usually ask) the plan is an `ht.QuestionPlan`, which says the error to expect of each, and with an
-    assumption how much that is of what a group holds. Else it is an `ht.Plan` of a table of cells. That
-    follows from what is declared, and from one assumption about it:
+    Guarantee: no row is read. With `ask`, or without any assumption, the plan is an `ht.QuestionPlan`: it
+    predicts the error of each question, or of the questions that people usually ask. With an assumption
+    too, it compares each error with what a group holds. With an assumption and without `ask`, the plan is
+    an `ht.Plan` of a table of cells. It follows from what is declared and from one assumption:
 
     ==============================================  ===================================================
     assumption                                      meaning

@@ -91,8 +91,8 @@ def publish(
 ) -> Release:
     """Count rows, draw a private summary, write it to `output` and return it as `ht.open(output)` does.
 
-    Guarantee: differential privacy for the unit that the release names, by exact arithmetic: pure for an
-    `epsilon`, zero-concentrated for a `rho`, approximate for an `epsilon` and a `delta`.
+    Guarantee: differential privacy for the unit that the release names, by exact arithmetic. It is pure for
+    an `epsilon`, zero-concentrated for a `rho`, and approximate for an `epsilon` and a `delta`.
 
     ============================  ====================================================================
     argument                      meaning

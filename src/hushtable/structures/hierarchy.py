@@ -50,11 +50,11 @@ _PART_WHOLE = 4  # of the rows that are asked for, so large a part may go to lev
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
 class Hierarchy(Structure):
-    """Levels from coarse to fine, each of attributes at one of their levels, published as far as they matter.
+    """Levels of attributes from coarse to fine, published down to where counts are lost in noise.
 
-    Each level names what is refined; attributes that it leaves out stay as they were. One text with `>`
-    between levels says the same. `shares` says how levels share epsilon: first the share of the total, which
-    is the root, then one for each level; left out, the total has a quarter of a level's share.
+    Each level names what it refines; attributes that it leaves out stay as they were. You may also give one
+    text with `>` between the levels. `shares` says how levels share epsilon: first the share of the total,
+    which is the root, then one for each level; left out, the total has a quarter of a level's share.
 
     >>> Hierarchy("county(home) > county(work) > home, work")
     Hierarchy('county(home)', 'county(work)', 'home, work')

@@ -47,7 +47,7 @@ _BRANCHINGS = tuple(1 << bits for bits in range(1, 11))
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Tree(Structure):
-    """A tree with up to `branching` children a node, published from the root down as far as it matters.
+    """A tree of ranges, up to `branching` children per node, published down to where noise hides counts.
 
     `order` names attributes, as in `Dyadic`; `order="morton"` halves all attributes in turn instead, so that
     nodes are boxes: for questions about several attributes at once. `shares` says how levels share epsilon,

@@ -44,10 +44,10 @@ _KEY = re.compile("[0-9a-f]{32}")  # 16 bytes, in the order in which SipHash tak
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CountSketch(Structure):
-    """A count sketch: `depth` rows of `width` buckets, over which the cells are scattered by hashing.
+    """A count sketch: hashing scatters the cells over `depth` rows of `width` buckets.
 
-    Every bucket is published, whatever the number of cells. A row's bucket holds the sum of its cells, each
-    with a sign of its own, so that in an estimate of one cell the others cancel out on average.
+    Every bucket is published, whatever the number of cells. A bucket holds the sum of its cells, each with a
+    plus or minus sign, so that the others cancel out on average when one cell is estimated.
 
     >>> CountSketch(width=10_000)
     CountSketch(width=10000, depth=1)

@@ -21,7 +21,7 @@ from hushtable.structures.table_space import MOST_TABLES, TableSpace, table_spac
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
 class Tables(Structure):
-    """Several tables: each a list of attributes, or of attributes at a level, with a share of epsilon.
+    """Several tables, each by some attributes or levels of attributes, and each with a share of epsilon.
 
     Epsilon is split equally, or by `shares`, which are exact. `ht.publish(ask=...)` chooses tables and shares
     for questions.

@@ -48,9 +48,9 @@ def summarize(
 
     Guarantee: epsilon-differential privacy for tables whose counts differ by at most `sensitivity` in all,
     pure, by exact arithmetic; with a `rho`, or an `epsilon` and a `delta`, zero-concentrated or approximate
-    privacy by Gaussian noise. Where the sensitivity is left out, it is what `ht.count` knows of its own table
-    (one unit added or removed), and 1 for a table made by hand (one row added or removed). A structure
-    multiplies it by the number of nodes that hold a cell; the summary says by how much in all. Of Gaussian
+    privacy by Gaussian noise. If you leave the sensitivity out, it is what `ht.count` knows about its own
+    table (one unit added or removed), or 1 for a table made by hand (one row added or removed). A structure
+    multiplies it by the number of nodes that hold a cell, and the summary states the product. For Gaussian
     noise, the sensitivity of a summary is the sum of the squares.
 
     =======================================  ==============================================

@@ -15,9 +15,9 @@ _MOST_PLACES = 10
 class Estimate:
     """An answer from a release, with its error bars.
 
-    The true answer lies from `low` to `high` with chance `confidence`. If `assumes` is not None, that holds
-    only under the assumption it names. `note` says the same in words. No value is cut off at 0, so that sums
-    of answers stay right on average.
+    The interval from `low` to `high` covers the true answer with the chance `confidence`. If `assumes` is
+    not None, that holds only under the assumption that it names. `note` says the same in words. Values are
+    not cut off at 0, so that sums of answers stay right on average.
 
     >>> import hushtable as ht
     >>> answer = ht.Estimate(

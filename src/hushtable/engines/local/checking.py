@@ -59,11 +59,11 @@ def check(
     stray: int = 0,
     memory: int | str | None = None,
 ) -> Report:
-    """Look at how rows stand to a domain, before anything is published. The report is private.
+    """Check how rows fit a domain, before anything is published. The report is private.
 
-    It takes what `ht.publish` takes. `report.fits` says whether publishing would run; `report.to_text()` is a
-    page for the owner's eyes, and `report.to_dict()` the same for scripts. With `stray=5`, the report also
-    holds the five commonest values of each attribute that are not declared: values of rows, so do not pass
+    It takes what `ht.publish` takes. `report.fits` says whether publishing would run. `report.to_text()` is
+    a page for the owner only, and `report.to_dict()` the same for scripts. With `stray=5`, the report also
+    holds the five most common undeclared values of each attribute. These are values of rows, so do not pass
     it on.
 
     >>> import hushtable as ht

@@ -126,9 +126,9 @@ def draft(
 ) -> str:
     """Return the text of a first domain file for `data`, and write it to `output`. Private until reviewed.
 
-    It says `reviewed = false`, and publishing refuses it until a person has replaced what was drawn from the
-    data by public facts and has deleted that line. `columns` names those to look at, `rows` how many of the
-    first rows. Only the file's owner can read it, and `overwrite` replaces nothing but such a draft.
+    The draft says `reviewed = false`, and publishing refuses it. Replace what was drawn from the data with
+    public facts, then delete that line. `columns` names the columns to look at, and `rows` how many of the
+    first rows. Only the file's owner can read the draft, and `overwrite` replaces nothing but such a draft.
 
     =========================================  ====================================================
     column                                     entry
