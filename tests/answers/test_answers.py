@@ -563,7 +563,7 @@ def test_what_is_below_0_leaves_no_trace_in_a_one_sided_release(tmp_path: Path) 
     alone = replace(made, total=None, total_budget=Fraction(0))
     write(tmp_path / "alone.parquet", alone, Rows(np.array([[3]]), np.array([50]), np.array([50.0])))
     assert open_release(tmp_path / "alone.parquet").total(cell=[3, 4]).low == -np.inf
-    with pytest.raises(ht.BadQuery, match="leaves no trace"):
+    with pytest.raises(ht.BadQuery, match="leave no trace"):
         release.total(corrected=True)
     assert release.at(cell=4).low == -np.inf
 
