@@ -17,7 +17,7 @@ from hushtable.domain.texts import MOST_TEXTS
 from hushtable.noise import cell_noise
 from hushtable.release.terms import Terms
 from tests.answers.test_bounds import of_cells
-from tests.harness.statistics import replay
+from tests.harness.statistics import ALARM, chernoff_follows, replay
 
 LAWS = [("truncated-geometric", 1, "1"), ("truncated-geometric", 2, "3"), ("gaussian-stability", 5, "1")]
 DRAWS = 2000
@@ -77,3 +77,51 @@ def test_what_is_hidden_of_an_occupied_cell_is_not_below_0_on_average(
     for count in range(1, 3 * cutoff):
         seen = values + count
         assert (seen * masses)[seen < cutoff].sum() >= -1e-12
+
+
+@pytest.mark.parametrize(("law", "cells", "epsilon"), LAWS)
+def test_limits_of_what_is_shown_hold_for_what_is_shown(law: str, cells: int, epsilon: str) -> None:
+    """All counts and all noise, without a draw: also where hardly any of a count is shown."""
+    found = PublishedLaw(terms_of(law, cells, epsilon)).noise
+    cutoff, chance = terms_of(law, cells, epsilon).law.least_cutoff, 0.025
+    assert cutoff is not None
+    shown = np.arange(cutoff, 6 * cutoff)
+    least = found.least(shown, cutoff, np.full(shown.size, chance))
+    idle = 0.0
+    for count in range(1, 3 * cutoff):
+        masses = found.floats.mass((shown - count).astype(float))
+        misses = masses[least > count].sum() / masses.sum()
+        assert misses <= chance * (1 + 1e-3), count
+        without = masses[shown - found.reach(np.ones(1), 2 * chance)[0] > count].sum() / masses.sum()
+        idle = max(idle, without)
+
+    assert idle > 0.9  # what holds for any count does not hold for those that are shown
+    assert (np.diff(least) >= 0).all()
+    far = shown >= 4 * cutoff  # and costs nothing where all is shown
+    assert np.abs(shown - least - found.reach(np.ones(1), 2 * chance)[0])[far].max() <= 1
+
+
+def test_intervals_of_listed_words_allow_for_how_they_came_to_be_listed(tmp_path: Path) -> None:
+    # Nobody's word is frequent: what is shown was lifted above the cutoff by noise.
+    words = np.repeat([f"w{number}" for number in range(3_000)], 10)
+    sexes = np.tile(["f", "m"], words.size // 2)
+    release = ht.publish(
+        pa.table({"person": np.arange(words.size), "word": words, "sex": sexes}),
+        domain=ht.Domain(word=ht.any_text(longest=5), sex=ht.categories(["f", "m"])),
+        epsilon="1/2", delta="1e-2", law="truncated-geometric", unit=ht.Unit("person", max_cells=1),
+        ledger=False, output=tmp_path / "x.parquet",
+    )  # fmt: skip
+    by_word, both = release.by("word"), release.by(["word", "sex"])
+
+    assert "Only values that are in this file are listed, and the intervals allow for that." in str(
+        (both.schema.metadata or {})[b"note"]
+    )
+    for groups, truth in ((by_word, 10), (both, 5)):
+        low, high = (groups.column(end).to_numpy() for end in ("low", "high"))
+        held = int(((low <= truth) & (truth <= high)).sum())
+        assert groups.num_rows > 50
+        # Of so many groups with a chance of 0.05, more miss with a chance of one in a billion.
+        assert (
+            chernoff_follows(groups.num_rows - held, groups.num_rows, 0.05) > ALARM
+            or held > 0.95 * groups.num_rows
+        )

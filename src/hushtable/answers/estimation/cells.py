@@ -6,16 +6,18 @@ Cost: that of finding rows (`selection`), of groups (`groups`), and some operati
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
-from math import hypot
+from math import ceil, hypot
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hushtable.answers.answerer import Answered, Answerer, GroupsAnswered
 from hushtable.answers.estimation.answers import Answering
 from hushtable.answers.estimation.groups import MOST_GROUPS, all_groups, number_of_groups, published_groups
 from hushtable.answers.estimation.law import Assumption, Kind, PublishedLaw
-from hushtable.answers.estimation.notes import NOISY_TOTAL, about, cell_note, groups_note, note
+from hushtable.answers.estimation.notes import NOISY_TOTAL, SHOWN_ALONE, about, cell_note, groups_note, note
 from hushtable.answers.estimation.parts import Answers, Parts
 from hushtable.answers.estimation.sums import Opened
 from hushtable.answers.estimation.tails import noise
@@ -73,10 +75,28 @@ class CellAnswers(Answerer):
             chance=question.chance_of_one(number),
             uneven=self._answering.uneven(selection, places) if kind is Kind.EVEN else 0.0,
         )
-        # Of groups that nobody can list, those that are shown are all that can be told.
-        told = len(groups.codes) if unlisted and not few else groups.number
-        words = groups_note(about(self._law, kind), question, groups=max(told, 1))
+        told, promise = groups.number, about(self._law, kind)
+        if unlisted and groups.shown is not None:
+            # Of groups that nobody can list, those that are shown are all that can be told.
+            found = self._as_shown(found, *groups.shown, chance=question.chance_of_one(number))
+            told, promise = len(groups.codes), f"{promise} {SHOWN_ALONE}"
+        words = groups_note(promise, question, groups=max(told, 1))
         return GroupsAnswered(groups.codes, found, words, told, kind.assumes)
+
+    def _as_shown(
+        self, found: Answers, counts: NDArray[np.int64], groups: NDArray[np.intp], *, chance: float
+    ) -> Answers:
+        """Return answers about groups that are asked about because they have rows.
+
+        A row is there where noise lifted its count, so that count is too large on average, and by much where
+        the truth is below the cutoff. So each row has a limit of its own that holds for what is shown; those
+        of a group share its chance, and are added up.
+        """
+        law = self._law
+        seen = max(law.beyond.cutoff, ceil(law.threshold))
+        share = chance / 2 / np.bincount(groups)[groups]
+        least = np.bincount(groups, weights=law.noise.least(counts, seen, share))
+        return replace(found, low=np.minimum(found.low, least))
 
 
 def cell_answer(law: PublishedLaw, count: int | None, *, chance: float) -> Answered:

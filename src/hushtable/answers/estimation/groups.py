@@ -30,6 +30,9 @@ class Groups:
     cells: Array
     sums: Sums
     number: int  # of groups there are, listed or not
+    shown: tuple[NDArray[np.int64], NDArray[np.intp]] | None = (
+        None  # of those with rows alone: rows' counts, groups
+    )
 
 
 def number_of_groups(selection: Selection, places: Sequence[int]) -> int:
@@ -78,4 +81,6 @@ def published_groups(published: PublishedRows, selection: Selection, places: Seq
     some = codes[order[starts]]
     sums = published.sums(rows, index, number=len(some))
     cells = selection.cells_of(places, some)
-    return Groups(some, cells, sums, number_of_groups(selection, places))
+    return Groups(
+        some, cells, sums, number_of_groups(selection, places), shown=(published.counts[rows], index)
+    )

@@ -13,6 +13,7 @@ from hushtable.answers.estimation.tails import noise
 from hushtable.answers.question import Question
 
 NOISY_TOTAL = "This is the noisy total. The interval covers the true answer."
+SHOWN_ALONE = "Only values that are in this file are listed, and the intervals allow for that."
 _LARGE = Fraction(1, 10)  # a share of all cells that the noisy total tells much about
 _CLOSER = " With corrected=True it would also use the noisy total, which is closer for so many cells."
 

@@ -89,6 +89,21 @@ class SeenNoise:
         below = above if self.two_sided else np.array([self._below(float(each), chance) for each in cells])
         return below, above
 
+    def least(self, counts: NDArray[np.int64], seen: int, chance: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Return, for each noisy count, the least count from 1 on that shows as much with such a chance.
+
+        That is a share of the noisy counts that reach `seen`, so the limit holds for whoever looks at these
+        alone. Of noise whose masses fall ever faster, larger counts show large ones more often among these,
+        so one search finds the least.
+        """
+        low, high = np.ones_like(counts), np.maximum(counts, 1)
+        while (low < high).any():
+            middle = (low + high) // 2
+            reached, shown = (self.floats.tail((at - middle).astype(np.float64)) for at in (counts, seen))
+            enough = reached >= chance * shown
+            low, high = np.where(enough, low, middle + 1), np.where(enough, middle, high)
+        return low
+
     def _above(self, cells: float, chance: float) -> float:
         """Return how far the sum rises above its mean with half of `chance`."""
         expected = cells * self.chance / self._sides
