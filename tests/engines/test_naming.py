@@ -1,4 +1,4 @@
-"""One name, one column; one stored value, one unit: over files, folders, objects and queries."""
+"""Every name stands for one column, and every stored value for one unit, whatever the rows come from."""
 
 from __future__ import annotations
 

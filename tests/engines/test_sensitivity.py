@@ -328,7 +328,7 @@ def test_no_value_stops_files_of_two_types_of_arrow(
         except ht.BadData as error:
             outcomes.append(error.fact)  # by the types, whatever the values are
     assert outcomes[0] == outcomes[1]
-    assert outcomes[0] == "2" or ("not brought together" in outcomes[0] and where is not None)
+    assert outcomes[0] == "2" or ("have no common type" in outcomes[0] and where is not None)
 
 
 def test_dates_in_milliseconds_are_no_units() -> None:

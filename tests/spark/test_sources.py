@@ -153,7 +153,7 @@ def test_values_in_names_of_folders_are_text(spark: SparkSession, folder: Path) 
         (["no name"], "there is no table 'no name'"),
         (["one", "default.one"], "the table 'default.one' is given twice"),
         (["one", "same"], "the file '.*' is given twice"),
-        (["one", "text"], "the tables 'one' and 'text' differ in their columns"),
+        (["one", "text"], "the tables 'one' and 'text' have different columns"),
         (["grouped"], "'grouped' is a view, which may join or group"),
         (["nofs://there/a.parquet"], "cannot read from nofs"),
         (["hdfs://127.0.0.1:1/a.parquet"], "does not answer"),

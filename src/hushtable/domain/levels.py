@@ -21,7 +21,7 @@ from hushtable.domain.reading import Fate
 from hushtable.domain.times import DAY, Times, step_in_words
 from hushtable.errors import BadDomain, shown
 
-_ORDER = "Order levels from fine to coarse; each value of one lies in one value of the next."
+_ORDER = "Order levels from fine to coarse. Each value of one level must lie in one value of the next."
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)

@@ -98,7 +98,7 @@ def profile_like(path: str | os.PathLike[str]) -> Profile:
         )
     if not cells.sum() > 0:
         fact = f"{Path(path).name}: noise alone explains all its rows"
-        raise BadPlan(fact, "Take another release, or state what you expect.")
+        raise BadPlan(fact, "Use another release, or state what you expect.")
     return Profile(counts=counts[cells > 0], cells=cells[cells > 0], words=words)
 
 

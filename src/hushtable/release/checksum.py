@@ -96,7 +96,7 @@ def _place(footer: bytearray) -> int:
     """Return where the digits start. Entries come after all that depends on rows, so the last mark counts."""
     place = footer.rfind(_MARK) + len(_MARK)
     if place < len(_MARK) or place + 128 > len(footer):
-        hint = f"It may be data as they are, or a table that another tool made of a release. {_AGAIN}"
+        hint = f"It may be raw data, or a table that another tool made from a release. {_AGAIN}"
         raise BadRelease("it is a Parquet file, but not a whole release of hushtable", hint)
     return place
 

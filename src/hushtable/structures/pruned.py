@@ -184,7 +184,7 @@ class PrunedSpace(NodeSpace):
             return self
         tree = self.tree.shared_by(root / max(sqrt(law_at(self.per_cell).floats.variance), _LEAST_DEVIATION))
         if tree.shares[0] != self.tree.shares[0] or sum(tree.shares) != self.per_cell or min(tree.shares) < 1:
-            raise InternalError("shares of levels cost another epsilon than was paid")
+            raise InternalError("the shares of the levels cost another epsilon than was paid")
         return PrunedSpace(replace(self.structure, shares=tree.shares), tree)
 
     @property

@@ -149,5 +149,5 @@ def _common(name: str, kinds: Sequence[pa.DataType]) -> pa.DataType:
     bytes_ = (is_.is_binary, is_.is_large_binary, is_.is_binary_view, is_.is_fixed_size_binary)
     if all(any(is_bytes(kind) for is_bytes in bytes_) for kind in plain):
         return pa.large_binary()
-    fact = f"column {shown(name)} has several types in Arrow that are not brought together"
+    fact = f"column {shown(name)} has several Arrow types that have no common type"
     raise BadData(fact, "Write it with one type in all files.")

@@ -1,4 +1,4 @@
-"""One name, one column: how a name that is used finds its column.
+"""How a name that is used finds its column: every name stands for exactly one column.
 
 Promise: a name stands for exactly one column of what it is looked up in. Upper and lower case make no
 difference, so two columns whose names differ in nothing else are refused wherever rows come in: in a file, in

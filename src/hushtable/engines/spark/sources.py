@@ -286,7 +286,7 @@ def _tables(spark: SparkSession, names: Sequence[str], *, rows_are_units: bool) 
     for name, other in zip(names[1:], others, strict=True):
         if _columns(other) != _columns(first):
             raise BadData(
-                f"the tables {shown(names[0])} and {shown(name)} differ in their columns", "Give only one."
+                f"the tables {shown(names[0])} and {shown(name)} have different columns", "Give only one."
             )
         first = first.unionByName(other)
     if len(frames) > 1:
