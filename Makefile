@@ -135,8 +135,24 @@ if $(if $(ARGS),false,$(have_chromium)); then $(MAKE) --no-print-directory test-
 	[ '$(BROWSER)' != required ]; fi
 endef
 
-# What `make test SPARK=required BROWSER=required` needs beyond its own environment.
-REQUIRED := $(if $(filter required,$(SPARK)),java $(STAMP_SPARK)) $(if $(filter required,$(BROWSER)),chromium $(STAMP_BROWSER))
+# Tests on a PostgreSQL server start one of Debian's, or one of the folder that HUSHTABLE_POSTGRES names.
+have_postgres = ls "$${HUSHTABLE_POSTGRES:-/nowhere}"/initdb /usr/lib/postgresql/*/bin/initdb 2> /dev/null | grep -q .
+
+define say_no_postgres
+echo "*** Tests on PostgreSQL need the programs of its server: apt-get install postgresql (Debian, Ubuntu; make test-postgres" >&2; \
+echo "*** does it for root), or set HUSHTABLE_POSTGRES to the folder that has initdb." >&2
+endef
+
+# Runs the tests on a PostgreSQL server. They may be left out, but never quietly, and never with POSTGRES=required.
+define postgres_too
+if $(if $(ARGS),false,$(have_postgres)); then $(MAKE) --no-print-directory $(1); else \
+	echo "*** The tests on PostgreSQL were SKIPPED." >&2; \
+	$(if $(ARGS),echo "*** ARGS selects among the others; make test-postgres ARGS=... selects among these." >&2,$(say_no_postgres)); \
+	[ '$(POSTGRES)' != required ]; fi
+endef
+
+# What `make test SPARK=required BROWSER=required POSTGRES=required` needs beyond its own environment.
+REQUIRED := $(if $(filter required,$(SPARK)),java $(STAMP_SPARK)) $(if $(filter required,$(BROWSER)),chromium $(STAMP_BROWSER)) $(if $(filter required,$(POSTGRES)),postgres)
 
 # The seed is printed first, so that a red run can be repeated.
 define fresh_seed
@@ -148,7 +164,7 @@ endef
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo demo-laws package docs test test-core test-spark-too test-spark test-browser-too test-browser chromium pictures test-long test-spark-long java audit bench bench-spark bench-libraries paper lint format constraints clean
+.PHONY: help demo demo-laws package docs test test-core test-spark-too test-spark test-browser-too test-browser test-postgres-too test-postgres test-postgres-long postgres chromium pictures test-long test-spark-long java audit bench bench-spark bench-libraries paper lint format constraints clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -159,9 +175,9 @@ demo: $(STAMP) ## publish a million invented commuters, ask the file three quest
 demo-laws: $(STAMP) ## show the exact laws against the requested ones
 	@$(BIN)/python demo/laws.py
 
-test: $(REQUIRED) lint test-core test-spark-too test-browser-too ## lint, types, rooms and all tests but the long ones (ARGS='-k name' selects)
+test: $(REQUIRED) lint test-core test-spark-too test-browser-too test-postgres-too ## lint, types, rooms and all tests but the long ones (ARGS='-k name' selects)
 
-# Four jobs that need nothing of each other: `make -j 2 test` lets one work while another waits.
+# Five jobs that need nothing of each other: `make -j 2 test` lets one work while another waits.
 test-core: $(STAMP)
 	@unset HUSHTABLE_TEST_SEED; $(BIN)/python -m pytest -q $(PROCESSES) $(ARGS)
 
@@ -177,18 +193,35 @@ test-browser-too: $(REQUIRED)
 test-browser: chromium $(STAMP_BROWSER) ## the tests in a browser alone; root gets Chromium where it is missing
 	@unset HUSHTABLE_TEST_SEED; $(BIN_BROWSER)/python -m pytest -q -o testpaths=tests/browser -m browser $(ARGS)
 
+test-postgres-too: $(REQUIRED)
+	+@$(call postgres_too,test-postgres)
+
+# One process: all tests share one server.
+test-postgres: postgres $(STAMP) ## the tests on PostgreSQL alone; root gets its server where it is missing
+	@unset HUSHTABLE_TEST_SEED; $(BIN)/python -m pytest -q -o testpaths=tests/postgres -m 'postgres and not long' $(ARGS)
+
+test-postgres-long: postgres $(STAMP)
+	@$(fresh_seed); $(BIN)/python -m pytest -q -o testpaths=tests/postgres -m postgres --hypothesis-seed=$$seed $(ARGS)
+
 pictures: chromium $(STAMP_BROWSER) ## draw the pictures of the page that README and docs show
 	@$(BIN_BROWSER)/python -m tests.browser.pictures
 
 test-long: $(STAMP) ## all tests, with a fresh seed that is printed first
-	+@$(fresh_seed); $(BIN)/python -m pytest -q -m 'not spark and not browser' --hypothesis-seed=$$seed $(PROCESSES) $(ARGS) && \
-	$(call spark_too,test-spark-long)
+	+@$(fresh_seed); $(BIN)/python -m pytest -q -m 'not spark and not browser and not postgres' --hypothesis-seed=$$seed $(PROCESSES) $(ARGS) && \
+	$(call spark_too,test-spark-long) && $(call postgres_too,test-postgres-long)
 
 test-spark-long: java $(STAMP_SPARK)
 	@$(fresh_seed); $(SPARK_TESTS) -m spark --hypothesis-seed=$$seed $(ARGS)
 
 java:
 	@$(have_java) || { { $(say_no_java); } >&2; exit 1; }
+
+postgres:
+	@$(have_postgres) || { [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null && { \
+	echo "Installing PostgreSQL (some 60 MB) ..."; apt-get update -qq; \
+	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends postgresql > /dev/null \
+	|| { echo "*** apt-get could not install postgresql; the lines above say why." >&2; false; }; }; } \
+	|| { $(say_no_postgres); exit 1; }
 
 chromium:
 	@$(have_chromium) || { [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null && { \

@@ -43,7 +43,7 @@ def people(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def by_command(monkeypatch: pytest.MonkeyPatch, *words: str) -> ht.Recipe:
+def by_command(monkeypatch: pytest.MonkeyPatch, *words: str, data: str = "rows.parquet") -> ht.Recipe:
     """Return the recipe that the command makes of options, without publishing anything."""
     made: list[ht.Recipe] = []
 
@@ -52,7 +52,7 @@ def by_command(monkeypatch: pytest.MonkeyPatch, *words: str) -> ht.Recipe:
         raise click.exceptions.Exit(0)
 
     monkeypatch.setattr("hushtable.cli.publish.carried_out", stop)
-    start = ["publish", "rows.parquet", "--domain", "people.toml", "--epsilon", "0.1", "-o", "out.parquet"]
+    start = ["publish", data, "--domain", "people.toml", "--epsilon", "0.1", "-o", "out.parquet"]
     done = run(*start, *words)
     assert done.exit_code == 0, done.stderr
     return made[0]
@@ -65,6 +65,7 @@ SAID: list[tuple[list[str], dict[str, Any]]] = [
     ([], {"engine": "local"}),
     (["--where", "job > 3"], {"where": "job > 3"}),
     (["--query", "SELECT * FROM data"], {"query": "SELECT * FROM data"}),
+    (["--table", "visits"], {"table": "visits", "data": "postgresql://ann:secret@host/clinic"}),
     (["--engine", "spark", "--master", "local[1]"], {"engine": "spark", "master": "local[1]"}),
     (["--memory", "1GB"], {"memory": "1GB"}),
     (["--level", "town=region"], {"level": {"town": "region"}}),
@@ -124,8 +125,9 @@ SAID: list[tuple[list[str], dict[str, Any]]] = [
 def test_both_doors_make_equal_recipes_of_equal_words(
     options: list[str], words: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    said = by_command(monkeypatch, *options)
-    made = ht.Recipe(data="rows.parquet", **BASE, **words)
+    words = {"data": "rows.parquet"} | words
+    said = by_command(monkeypatch, *options, data=words["data"])
+    made = ht.Recipe(**BASE, **words)
 
     assert said == made
     assert ht.Recipe(**made.words) == made
@@ -161,14 +163,17 @@ def test_keys_of_a_recipe_are_the_words_of_publish() -> None:
 
 @pytest.mark.parametrize(("options", "words"), SAID, ids=lambda each: " ".join(each) or "none")
 def test_a_recipe_is_saved_and_loaded(options: list[str], words: dict[str, Any], people: Path) -> None:
-    recipe = ht.Recipe(data="rows.parquet", **BASE, **words)
+    recipe = ht.Recipe(**BASE, **{"data": "rows.parquet"} | words)
 
     recipe.save("saved.toml")
     assert ht.Recipe.load("saved.toml") == recipe
     (people / "below").mkdir()
     recipe.save(people / "below" / "moved.toml")
     moved = ht.Recipe.load(people / "below" / "moved.toml")
-    assert Path(moved.data).resolve() == (people / "rows.parquet").resolve()
+    if isinstance(recipe.data, str):
+        assert Path(moved.data).resolve() == (people / "rows.parquet").resolve()
+    else:  # an address stays where it is
+        assert moved.data == recipe.data
 
 
 @given(

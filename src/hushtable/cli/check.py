@@ -22,6 +22,7 @@ from hushtable.cli.options import (
     Query,
     RowsAreUnits,
     SumColumn,
+    TableName,
     UnitColumn,
     Where,
     loaded,
@@ -43,6 +44,7 @@ def check(
     level: Levels = None,
     where: Where = None,
     query: Query = None,
+    table: TableName = None,
     count_column: CountColumn = None,
     sum_column: SumColumn = None,
     clamp: Clamp = None,
@@ -81,6 +83,7 @@ def check(
       hushtable check flows.parquet --domain flows.toml --count-column people
     """
     from hushtable.cli.printing import print_json, reading
+    from hushtable.engines.local.addresses import located
     from hushtable.engines.local.checking import check_rows
 
     measure = measured(
@@ -95,7 +98,7 @@ def check(
     declared = loaded(domain, level)
     with reading():
         report = check_rows(
-            data[0] if len(data) == 1 else data,
+            located(data[0] if len(data) == 1 else data, table),
             domain=declared,
             measure=measure,
             where=where,

@@ -8,7 +8,7 @@ from typing import Annotated
 import click
 
 from hushtable.cli.commanding import Argument, CommandGroup, Option
-from hushtable.cli.options import Json
+from hushtable.cli.options import Data, Json, TableName
 
 domain = CommandGroup(
     {
@@ -22,13 +22,7 @@ domain = CommandGroup(
 
 
 def draft(
-    data: Annotated[
-        list[str],
-        Argument(
-            metavar="DATA",
-            help="Files, folders or patterns such as 'rows-*.parquet', or one database file.",
-        ),
-    ],
+    data: Data,
     output: Annotated[
         Path | None,
         Option("--output", "-o", metavar="FILE", help="The file to write. Default: standard output."),
@@ -36,6 +30,7 @@ def draft(
     query: Annotated[
         str | None, Option(metavar="SQL", help="Look at the rows that this query returns.")
     ] = None,
+    table: TableName = None,
     columns: Annotated[
         list[str] | None,
         Option("--columns", metavar="NAME,...", help="Look at these columns only, in this order."),
@@ -66,6 +61,7 @@ def draft(
             data[0] if len(data) == 1 else data,
             output=output,
             query=query,
+            table=table,
             columns=wanted,
             rows=rows,
             overwrite=overwrite,

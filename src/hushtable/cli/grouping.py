@@ -12,7 +12,7 @@ import click
 from hushtable.cli.commanding import Option
 
 GROUPS: dict[str, tuple[str, ...]] = {
-    "Data": ("domain", "level", "where", "query", "memory", "engine", "master"),
+    "Data": ("domain", "level", "where", "query", "table", "memory", "engine", "master"),
     "Who is protected": (
         *("unit", "max_rows", "max_cells", "max_per_cell", "count_column", "sum_column", "clamp"),
         "rows_are_units",

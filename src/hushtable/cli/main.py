@@ -22,6 +22,7 @@ import click
 from hushtable.cli.codes import BUG, LACKING, code_of
 from hushtable.cli.commanding import CommandGroup, Option
 from hushtable.cli.grouping import GroupedCommand
+from hushtable.cli.hiding import hide_passwords
 from hushtable.cli.logs import LOG, log_to
 from hushtable.cli.saying import in_options
 from hushtable.errors import HushtableError, LowMemory, short_of_memory
@@ -188,6 +189,7 @@ def main() -> None:
     What is loaded stays until the end, so that hardly any of it is looked through for what nobody needs any
     more, and none is taken apart: together a third of the time of a short command.
     """
+    hide_passwords(sys.argv)
     gc.set_threshold(100_000)
     if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
         signal.signal(signal.SIGTERM, _stop)

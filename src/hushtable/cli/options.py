@@ -16,9 +16,7 @@ if TYPE_CHECKING:
 
 Data: TypeAlias = Annotated[
     list[str],
-    Argument(
-        metavar="DATA", help="Files, folders or patterns such as 'rows-*.parquet', or one database file."
-    ),
+    Argument(metavar="DATA", help="Files, folders or patterns such as 'rows-*.parquet', or one database."),
 ]
 DomainFile: TypeAlias = Annotated[
     Path, Option(metavar="FILE", help="The domain file: which attributes and values there are.")
@@ -28,6 +26,9 @@ Where: TypeAlias = Annotated[
 ]
 Query: TypeAlias = Annotated[
     str | None, Option(metavar="SQL", help="Count the rows that this query returns.")
+]
+TableName: TypeAlias = Annotated[
+    str | None, Option(metavar="NAME", help="Read this table of a database at postgresql://...")
 ]
 CountColumn: TypeAlias = Annotated[
     str | None, Option(metavar="COLUMN", help="The column that holds the counts, if rows are counts already.")

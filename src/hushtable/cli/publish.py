@@ -35,6 +35,7 @@ from hushtable.cli.options import (
     Rho,
     RowsAreUnits,
     SumColumn,
+    TableName,
     UnitColumn,
     Weights,
     Where,
@@ -136,6 +137,7 @@ def publish(
     ] = False,
     where: Where = None,
     query: Query = None,
+    table: TableName = None,
     count_column: CountColumn = None,
     sum_column: SumColumn = None,
     clamp: Clamp = None,
@@ -194,6 +196,9 @@ def publish(
       hushtable publish commute.parquet --domain blocks.toml --epsilon 0.1 \\
         --hierarchy "county(home) > tract(home) > home" --size 5000 \\
         --output levels.parquet --ledger commuters.ledger
+      hushtable publish postgresql://ann@host/clinic --table visits \\
+        --domain visits.toml --epsilon 1 --size 5000 \\
+        --output visits.parquet --ledger people.ledger
       hushtable publish warehouse/commuters --engine spark \\
         --domain commute.toml --epsilon 0.1 --size 100000 \\
         --output spark.parquet --ledger commuters.ledger

@@ -22,6 +22,7 @@ SAME = (
         "data",
         "where",
         "query",
+        "table",
         "engine",
         "master",
         "memory",

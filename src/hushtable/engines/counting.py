@@ -13,6 +13,7 @@ from typing import Any
 
 from hushtable.domain.domain import Domain, as_domain
 from hushtable.domain.measure import Measure, Unit
+from hushtable.engines.local.addresses import located
 from hushtable.engines.registry import engine_of
 from hushtable.engines.sliced.counting import Counted, CountRequest
 from hushtable.engines.sliced.engine import quiet
@@ -34,6 +35,7 @@ def count(
     clamp: tuple[int, int] | None = None,
     unit: Unit | None = None,
     rows_are_units: bool = False,
+    table: str | None = None,
     memory: int | str | None = None,
 ) -> SparseTable:
     """Count the rows of `data` in the cells of `domain`. The table is private.
@@ -46,6 +48,7 @@ def count(
     =============================  =====================================================================
     a path, a list, a pattern      Parquet, CSV, TSV, JSON lines, Arrow; of a folder, all such files in it
     a DuckDB or SQLite file        its only table, or what `query` selects
+    a URL, as postgresql://...     `table` of that database, or what `query` selects
     a data frame or relation       any object with the Arrow PyCapsule interface: pyarrow, pandas, Polars,
                                    DuckDB, ibis; frames of narwhals, and lazy ones of Polars
     a DataFrame of Spark           by its workers; the table comes to the driver
@@ -74,7 +77,7 @@ def count(
         memory=memory,
         entropy=KeyStream(),
     )
-    with counted_rows(data, request) as counted:
+    with counted_rows(located(data, table), request) as counted:
         return quiet(counted.table)
 
 

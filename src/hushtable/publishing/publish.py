@@ -24,6 +24,7 @@ from hushtable.answers.release import Release, open_release
 from hushtable.domain.domain import Domain
 from hushtable.domain.measure import Unit
 from hushtable.engines.counting import counted_rows
+from hushtable.engines.local.addresses import located
 from hushtable.engines.registry import inputs_of
 from hushtable.engines.sliced.counting import Counted, CountRequest
 from hushtable.engines.sliced.engine import quiet
@@ -78,6 +79,7 @@ def publish(
     clamp: tuple[int, int] | None = None,
     where: str | None = None,
     query: str | None = None,
+    table: str | None = None,
     rows_are_units: bool = False,
     total_share: Rational | None = None,
     left_out_share: Rational | None = None,
@@ -121,6 +123,7 @@ def publish(
                                   it is left out, none is charged, and the log says so
     `name`                        what the ledger calls the release; else the name of its file
     `engine`, `master`            "spark" reads paths and tables on Spark, with this master
+    `table`                       of a database at postgresql://..., the table that is read
     `unit`, `where`, `query` ...  as in `ht.count`
     ============================  ====================================================================
 
@@ -282,7 +285,7 @@ def checked_terms(decision: Decision) -> Terms:
 def rows_of(recipe: Recipe, progress: Progress) -> Iterator[Any]:
     """Give what is to be published: rows as they are, or a DataFrame of a session that the block has."""
     if recipe.engine != "spark" or not issubclass(type(recipe.data), str | list):
-        yield recipe.data
+        yield located(recipe.data, recipe.table)
         return
     from hushtable.engines.spark.sessions import session
     from hushtable.engines.spark.sources import frame_of

@@ -25,6 +25,7 @@ from typing import Any, Literal, NamedTuple, Self
 from hushtable.answers.release import Release, open_release
 from hushtable.domain.domain import Domain, as_domain
 from hushtable.domain.measure import Measure, Unit
+from hushtable.engines.local.addresses import Address, as_address, located
 from hushtable.errors import BadChoice, BadDomain, BadMethod, BadNumber, BadSettings, shown
 from hushtable.laws.costs import Cost, wanted_cost
 from hushtable.laws.rationals import Rational, as_count, as_fraction
@@ -97,6 +98,7 @@ class Recipe:
     data: Any = None
     where: str | None = None
     query: str | None = None
+    table: str | None = None
     engine: Literal["local", "spark"] | None = None
     master: str | None = None
     memory: int | str | None = None
@@ -152,12 +154,13 @@ class Recipe:
         }
         for word, value in changed.items():
             object.__setattr__(self, word, value)
+        located(self.data, self.table if self.data is not None else None)
         if self.level == {}:
             object.__setattr__(self, "level", None)
         for word in ("anyway", "overwrite", "rows_are_units"):
             if not isinstance(getattr(self, word), bool):
                 raise BadChoice(f"{word}={shown(getattr(self, word))} is neither true nor false", "Give one.")
-        for word in ("where", "query", "master", "name"):
+        for word in ("where", "query", "table", "master", "name"):
             if not isinstance(getattr(self, word), str | None):
                 raise BadChoice(f"{word}={shown(getattr(self, word))} is not text", "Give text.")
         memory: object = self.memory
@@ -169,6 +172,8 @@ class Recipe:
             object.__setattr__(self, "engine", None)
         if self.master is not None and self.engine != "spark":
             raise BadChoice("`master` is Spark's, and another engine does the work", "Give `engine` spark.")
+        if isinstance(self.data, Address) and self.engine == "spark":
+            raise BadChoice("a database at postgresql:// is read here, not by Spark", "Leave `engine` out.")
         object.__setattr__(self, "clamp", self.measure.clamp)
 
     @property
@@ -192,7 +197,7 @@ class Recipe:
         """
         said = {each.name: (getattr(self, each.name), each.default) for each in fields(self)}
         return {
-            word: value if word == "data" else _plain(value)
+            word: _address_text(value) if word == "data" else _plain(value)
             for word, (value, usual) in said.items()
             if value is not usual
             and (word == "data" or value != usual)  # rows in memory compare as they like
@@ -217,7 +222,7 @@ class Recipe:
 
     def __repr__(self) -> str:
         said = {word: repr(value) for word, value in self.words.items()}
-        if not _are_paths(self.data):
+        if not _are_paths(_address_text(self.data)):
             said |= {"data": f"<{type(self.data).__name__}, private>"} if "data" in said else {}
         return f"Recipe({', '.join(f'{word}={text}' for word, text in said.items())})"
 
@@ -340,14 +345,20 @@ def check_words(words: Mapping[str, Any]) -> Mapping[str, Any]:
     return words
 
 
+def _address_text(data: Any) -> Any:
+    """Return the address of a database as text without passwords; other data as they are."""
+    return data.text if isinstance(data, Address) else data
+
+
 def _one_path(data: Any) -> Any:
     """Return paths as text, one by itself; of rows in memory, nothing but the type is looked at."""
+    data = as_address(data)
     if issubclass(type(data), os.PathLike):
         return os.fspath(data)
     several = issubclass(type(data), list | tuple) and len(data) > 0
     if several and all(isinstance(each, str | os.PathLike) for each in data):
         paths = [os.fspath(each) for each in data]
-        return paths[0] if len(paths) == 1 else paths
+        return as_address(paths[0]) if len(paths) == 1 else paths
     return data
 
 

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 from hushtable.domain.attributes import Attribute, Integers, Rule
 from hushtable.domain.domain import Domain, as_domain
 from hushtable.domain.measure import Measure, Unit
+from hushtable.engines.local.addresses import located
 from hushtable.engines.local.databases import SQLiteFile, only_table
 from hushtable.engines.local.engine import LOCAL
 from hushtable.engines.local.files import files_of, format_of, is_duckdb, is_sqlite
@@ -56,6 +57,7 @@ def check(
     clamp: tuple[int, int] | None = None,
     unit: Unit | None = None,
     rows_are_units: bool = False,
+    table: str | None = None,
     stray: int = 0,
     memory: int | str | None = None,
 ) -> Report:
@@ -75,7 +77,7 @@ def check(
     """
     declared = as_domain(domain)
     return check_rows(
-        data,
+        located(data, table),
         domain=declared if level is None else declared.at(level),
         measure=Measure(count_column=count_column, sum_column=sum_column, clamp=clamp, unit=unit),
         where=where,

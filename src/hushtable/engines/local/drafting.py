@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 
 from hushtable.domain.attributes import Attribute, Bins, Categories, Integers, Kind, Times
 from hushtable.domain.kinds import plain
+from hushtable.engines.local.addresses import located
 from hushtable.engines.local.checking import names_in, other_mark
 from hushtable.engines.local.databases import SQLiteFile, only_table
 from hushtable.engines.local.engine import LOCAL
@@ -119,6 +120,7 @@ def draft(
     *,
     output: str | os.PathLike[str] | None = None,
     query: str | None = None,
+    table: str | None = None,
     columns: Sequence[str] | None = None,
     rows: int | None = None,
     memory: int | str | None = None,
@@ -155,6 +157,7 @@ def draft(
     <BLANKLINE>
     """
     check = only(is_draft, "a draft that nobody has reviewed")
+    data = located(data, table)
     kept = LOCAL.inputs(data)
     if output is not None:
         check_output(Path(output), overwrite=overwrite, check=check, kept=kept)

@@ -32,6 +32,7 @@ _FORMATS = {
     ".ipc": "arrow",
 }
 _SCHEME = re.compile(r"[a-zA-Z][\w+.-]*:")
+_ADDRESS = re.compile(r"[a-zA-Z][\w+.-]*://")
 _DATABASES = (".duckdb", ".ddb", ".db", ".db3", ".sqlite", ".sqlite3")
 _KNOWN = (
     "Parquet (.parquet), CSV (.csv, .tsv, also .gz, .zst), JSON lines (.jsonl), Arrow (.arrow, .feather), "
@@ -67,6 +68,9 @@ def files_sql(files: list[str]) -> str:
 
 def files_of(path: str) -> list[str]:
     """Return the files that a path, folder or pattern names."""
+    if (scheme := _ADDRESS.match(path)) is not None and not os.path.exists(path):
+        fact = f"an address of the kind {scheme[0]} is not read"  # the rest may hold a password
+        raise BadData(fact, f"hushtable reads {_KNOWN}; and PostgreSQL, as postgresql://user@host/clinic.")
     if os.path.isdir(path):
         check_local_versions([path])
         inside = sorted(str(file) for file in Path(path).rglob("*") if file.is_file())
@@ -80,7 +84,7 @@ def files_of(path: str) -> list[str]:
         if not found:
             raise BadData(f"no file matches {path!r}", "Check the pattern; put it in quotes in a shell.")
     else:
-        raise BadData(f"there is no file {path!r}", "Check the path.")
+        raise BadData(f"there is no file {said(path)}", "Check the path.")
     check_local_versions(found)
     for file in found:
         _check_access(file)

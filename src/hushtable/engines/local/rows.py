@@ -10,8 +10,10 @@ from contextlib import closing, contextmanager
 from dataclasses import replace
 from typing import Any
 
+from hushtable.engines.local.addresses import ServerRows
 from hushtable.engines.local.databases import SQLiteFile, attach, computing_tables, only_table
 from hushtable.engines.local.files import is_duckdb, is_sqlite
+from hushtable.engines.local.postgres import opened_server, server_rows
 from hushtable.engines.local.sources import open_source
 from hushtable.engines.sliced.engine import described, fetched, quiet
 from hushtable.engines.sliced.quoting import name_sql
@@ -46,19 +48,35 @@ def opened_rows(
                     only = only_table(file.tables, data) if query is None else ""
                     sql = wanted.sql(engine, tables=file.tables, otherwise=only, computing=file.computing())
                 yield OpenedRows(sql, described(sql, engine), False, engine, folder)
+        elif isinstance(data, ServerRows):
+            # The database runs a query that is stated to prepare its own rows, as SQLite does.
+            prepared = query if rows_are_units and data.table is None else None
+            wanted = wanted if prepared is None else replace(wanted, query=None)
+            with opened_server(data) as server:
+                source = server_rows(
+                    data,
+                    server,
+                    engine,
+                    query=prepared,
+                    names=wanted.reads(engine),
+                    rows_are_units=rows_are_units,
+                )
+                quiet(engine.execute, f"CREATE TEMP VIEW {TABLE} AS {wanted.readable(source.sql, engine)}")
+                sql = wanted.sql(engine, computing={TABLE} if source.computes else ())
+                yield OpenedRows(sql, described(sql, engine), False, engine, folder)
         elif is_duckdb(data):
             tables = attach(data, engine, read=lambda rows: wanted.readable(rows, engine))
             only = only_table(tables, data) if query is None else ""
             sql = wanted.sql(engine, tables=tables, otherwise=only, computing=computing_tables(engine))
             yield OpenedRows(sql, described(sql, engine), True, engine, folder)
         else:
-            source = open_source(
+            opened = open_source(
                 data, engine, names=wanted.used, whole=wanted.whole, memory=memory, threads=threads
             )
-            quiet(engine.execute, f"CREATE TEMP VIEW {TABLE} AS {wanted.readable(source.sql, engine)}")
+            quiet(engine.execute, f"CREATE TEMP VIEW {TABLE} AS {wanted.readable(opened.sql, engine)}")
             sql = wanted.sql(engine)
             columns = described(sql, engine)
-            yield OpenedRows(sql, columns, source.rereadable, engine, folder, source.named, source.unreadable)
+            yield OpenedRows(sql, columns, opened.rereadable, engine, folder, opened.named, opened.unreadable)
 
 
 def kept_rows(rows: OpenedRows, *, first: int | None = None) -> OpenedRows:

@@ -11,6 +11,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from weakref import WeakKeyDictionary
 
 from hushtable.engines.sliced.naming import check_distinct
 from hushtable.engines.sliced.replacing import INTERRUPTED, replaced, replaced_of_query
@@ -129,6 +130,14 @@ def quiet_rows(
             yield item
 
 
+_STOPS: WeakKeyDictionary[duckdb.DuckDBPyConnection, Callable[[], None]] = WeakKeyDictionary()
+
+
+def stopped_by(connection: duckdb.DuckDBPyConnection, stop: Callable[[], None]) -> None:
+    """Have Ctrl-C also stop what a connection reads its rows from, and would wait for."""
+    _STOPS[connection] = stop
+
+
 def _awaited(result: Future[_T], connection: duckdb.DuckDBPyConnection) -> _T:
     """Return what DuckDB does in another thread: in the main one it looks for Ctrl-C only now and then."""
     try:
@@ -136,7 +145,12 @@ def _awaited(result: Future[_T], connection: duckdb.DuckDBPyConnection) -> _T:
     finally:
         while not result.done():  # stopped by Ctrl-C, perhaps before the query began
             connection.interrupt()
+            _STOPS.get(connection, _nothing)()
             wait([result], timeout=0.1)
+
+
+def _nothing() -> None:
+    """There is nothing else to stop."""
 
 
 def described(sql: str, connection: duckdb.DuckDBPyConnection) -> dict[str, str]:

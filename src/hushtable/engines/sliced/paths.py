@@ -23,12 +23,12 @@ _DOMAIN = "the domain file"
 
 
 def said(file: str) -> str:
-    """Return the path of a file for a message.
+    """Return the path of a file for a message; no password in what was meant as an address.
 
-    >>> said("trips/person=Jane Roe/part-0.csv")
-    "'trips/person=.../part-0.csv'"
+    >>> said("trips/person=Jane Roe/part-0.csv"), said("host=db password=secret")
+    ("'trips/person=.../part-0.csv'", "'host=db password=...'")
     """
-    return repr(re.sub(r"=[^/]*(?=/)", "=...", file))
+    return repr(re.sub("password=.*", "password=...", re.sub(r"=[^/]*(?=/)", "=...", file)))
 
 
 def check_once(files: Iterable[str]) -> None:

@@ -14,8 +14,23 @@ from hushtable.errors import BadData, BadQuery, HushtableError, InternalError, L
 INTERRUPTED = "Query interrupted"  # what DuckDB makes of Ctrl-C
 _DISK_FULL = 28
 
+# What a server of a database did while its rows were read.
+SERVER_LOST = (
+    "the connection to PostgreSQL was lost",
+    "Give the command again when the server answers: nothing of what was read is kept.",
+)
+SERVER_FAILED = (
+    "PostgreSQL failed on the way",
+    "What it says may quote rows, so it is not shown: run the same SELECT in psql to see it.",
+)
+SERVER_STOPPED = (
+    "PostgreSQL stopped the query before its end",
+    "Its settings say how long a statement may take (statement_timeout, lock_timeout): ask whoever runs it.",
+)
+
 # What they are about, by words of their own in lower case; the first pattern that fits is taken.
 _CAUSES = (
+    *((fact.lower(), fact, hint) for fact, hint in (SERVER_LOST, SERVER_FAILED, SERVER_STOPPED)),
     ("no space left", "the disk of the temporary files is full", "Set TMPDIR to a folder on a larger disk."),
     (
         "unexpected end of gzip stream",

@@ -100,6 +100,19 @@ class Wanted:
         """Whether a row may be used as a whole; no names at all stand for all of them."""
         return self.query is not None or self.where is not None or not self.names
 
+    def reads(self, engine: duckdb.DuckDBPyConnection) -> list[str] | None:
+        """The names of all columns that are read, or None where a row may be used as a whole.
+
+        A source that fetches its columns from afar fetches no others.
+        """
+        if self.query is not None or not self.names:
+            return None
+        named = [*self.names, *([] if self.amount is None else [self.amount])]
+        paths = frozenset() if self.where is None else read_condition(self.where, engine).columns
+        if any(folded(path[-1]) == folded(TABLE) for path in paths):
+            return None
+        return [*named, *(word for path in paths for word in path)]
+
     def sql(
         self,
         engine: duckdb.DuckDBPyConnection,
