@@ -276,7 +276,7 @@ def test_format_3_cube() -> None:
         [6, 0, 0, 0, 1, 0, 0],
         [7, 0, 0, 0, 0, 660, 95],
     ]
-    # Its own count of 25 does not stand out from noise of 455: the people of the whole tables are spread evenly.
+    # Its own count of 25 does not stand out from noise of 455: people of the whole tables are spread evenly.
     assert release.total({"person.age": 120}).value == pytest.approx(release.total().value / 126)
     assert release.total().value == pytest.approx(550.1459449852989)
 
