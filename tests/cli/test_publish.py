@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import hushtable as ht
+from hushtable.cli.words import deviation_in_words
 from hushtable.publishing import publish as flow
 from tests.architecture.test_docs import fences
 from tests.cli.commands import SCRIPT, run, run_script
@@ -60,8 +61,10 @@ def test_rows_become_a_release(folder: Path) -> None:
 
     assert done.exit_code == 0
     release = ht.open("out.parquet")
+    deviation = deviation_in_words(release.terms.law)
     assert done.stdout == (
-        f"out.parquet: {len(release):,} rows. {release.guarantee}\nLook at it: hushtable show out.parquet\n"
+        f"Published out.parquet: {len(release):,} rows. Noise typically moves one count by {deviation} "
+        f"(one standard deviation).\n{release.guarantee}\nLook at it: hushtable show out.parquet\n"
     )
     assert done.stderr == ""
     assert release.epsilon == 1

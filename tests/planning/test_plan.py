@@ -361,7 +361,9 @@ def test_trees_of_the_owner_are_judged_and_other_structures_are_not() -> None:
 
     assert found.tree is not None
     assert 1 < smaller.rows < found.tree.rows
-    with pytest.raises(ht.BadChoice, match="of structures, a plan knows trees that a filter prunes"):
+    with pytest.raises(
+        ht.BadChoice, match=("a plan knows cells and trees that a filter prunes, and no other structure")
+    ):
         found.judge(ht.Filter(size=10), ht.Haar())
     with pytest.raises(ht.BadChoice, match="in z-order"):
         found.judge(ht.Filter(size=10, two_sided=False), ht.Tree(order="morton"))

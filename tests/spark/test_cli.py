@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import hushtable as ht
+from hushtable.cli.words import off_in_words
 from tests.cli.commands import SCRIPT
 from tests.cli.terminals import run_on_terminal
 from tests.cli.test_publish import examples
@@ -89,7 +90,8 @@ def test_a_folder_of_parquet_becomes_a_release(place: Place) -> None:
     assert done.returncode == 0, done.stderr
     release = ht.open("out.parquet")
     assert done.stdout == (
-        f"out.parquet: {len(release):,} rows. {release.guarantee}\nLook at it: hushtable show out.parquet\n"
+        f"Published out.parquet: {len(release):,} rows. {off_in_words(release.terms)}\n{release.guarantee}\n"
+        "Look at it: hushtable show out.parquet\n"
     )
     assert done.stderr == ""
     assert release.terms.measure.unit == ht.Unit("person", max_rows=2)

@@ -58,14 +58,15 @@ def carried_out(
 def report(ctx: click.Context, done: Done, *, json: bool, quiet: bool) -> None:
     """Say what was published, and what its owner should know of it."""
     from hushtable.cli.printing import print_json
-    from hushtable.cli.words import printable
+    from hushtable.cli.words import off_in_words, printable
 
     warn(ctx, done)
     if json:
         print_json(done.document)
     elif not quiet:
         release, output = done.published.release, done.decision.output
-        click.echo(f"{output}: {len(release):,} rows. {printable(release.guarantee)}")
+        click.echo(f"Published {output}: {len(release):,} rows. {off_in_words(release.terms)}".rstrip())
+        click.echo(printable(release.guarantee))
         click.echo(f"Look at it: hushtable show {output}")
 
 

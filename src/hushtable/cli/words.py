@@ -12,7 +12,7 @@ from hushtable.errors import printable as printable
 from hushtable.laws.acceptance import Acceptance
 from hushtable.laws.law import NoiseLaw
 from hushtable.methods.settings import Method
-from hushtable.release.terms import as_text
+from hushtable.release.terms import Terms, as_text
 
 if TYPE_CHECKING:
     from hushtable.engines.sliced.keying import Tally
@@ -125,6 +125,20 @@ def deviation_in_words(law: NoiseLaw) -> str:
     '14.1'
     """
     return number_in_words(sqrt(law.floats.variance), digits=3)
+
+
+def off_in_words(terms: Terms) -> str:
+    """Return how far noise moves one count of a release of tables; of other structures, nothing."""
+    if terms.parts:
+        laws = [terms.part(number).law for number in range(len(terms.parts))]
+    elif terms.nodes.named(terms.domain) is None:
+        laws = [terms.law]
+    else:
+        return ""
+    laws.sort(key=lambda law: law.floats.variance)
+    ends = [deviation_in_words(each) for each in (laws[0], laws[-1])]
+    by = ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
+    return f"Noise typically moves one count by {by} (one standard deviation)."
 
 
 def seeds_in_words(keys: tuple[str, ...]) -> str:

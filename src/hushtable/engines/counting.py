@@ -66,7 +66,8 @@ def count(
     measure = Measure(count_column=count_column, sum_column=sum_column, clamp=clamp, unit=unit)
     declared = as_domain(domain)
     if declared.unlisted:
-        fact = f"the values of {shown(declared.names[declared.unlisted[0]])} are any text, which has no codes"
+        name = shown(declared.names[declared.unlisted[0]])
+        fact = f"{name} may hold any text, so its values cannot be numbered"
         raise BadChoice(fact, "Publish with `ht.publish`, an epsilon and a delta; or declare categories.")
     request = CountRequest(
         domain=declared,

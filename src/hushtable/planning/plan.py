@@ -153,7 +153,9 @@ class Plan:
                 fact = "data cubes and sketches are judged by `Plan.cube` and `Plan.sketch`"
                 raise BadChoice(fact, _KNOWN)
             if structure.name not in JUDGES:
-                raise BadChoice("of structures, a plan knows trees that a filter prunes", _KNOWN)
+                raise BadChoice(
+                    ("a plan knows cells and trees that a filter prunes, and no other structure"), _KNOWN
+                )
             return judged(self, structure, [method])  # type: ignore[return-value]
         known = (each for each in self.predictions if each.method == method)
         sizes = list(self.zero_errors)

@@ -51,7 +51,7 @@ def predicted_tree(plan: Plan, structure: Tree, method: Method) -> Prediction:
     """Return what to expect of a tree under the assumptions of a plan."""
     if not method.filters or method.samples:
         hint = "Take 'tree', publish cells, or leave the plan and what it assumes out."
-        raise BadChoice("of structures, a plan knows trees that a filter prunes", hint)
+        raise BadChoice("a plan knows cells and trees that a filter prunes, and no other structure", hint)
     return predict_tree(
         plan.profile,
         structure,

@@ -99,7 +99,10 @@ def planned_run(file: RecipeFile, names: Sequence[str] = (), *, again: Sequence[
         taken = {entry.digest for entry in entries if entry.name != name}
         state = _state(recipe, own[-1] if own else None, taken)
         if name in repeated and state in ("done", "written"):
-            hint = "Leave --again out; a new release of the same rows takes another name, and is charged."
+            hint = (
+                "Leave --again out. To publish the same rows anew, give the release another name; it "
+                "is charged again."
+            )
             raise BadRecipe("it is published already", hint, file=str(file.path), release=name)
         drawn = state == "due" or name in repeated
         items.append(RunItem(name, recipe, state, own[-1] if own else None, len(own), drawn))
