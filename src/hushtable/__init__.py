@@ -37,6 +37,7 @@ from hushtable.errors import (
     UnsafeEntropy,
     WastedRelease,
 )
+from hushtable.release.version import VERSION as __version__
 
 if TYPE_CHECKING:
     from hushtable.answers.estimation.estimate import Estimate
@@ -76,7 +77,6 @@ if TYPE_CHECKING:
     from hushtable.summaries.summary import Summary
     from hushtable.table.sparse import SparseTable
 
-__version__ = "0.1.0"
 
 __all__ = [
     "BadChoice",

@@ -10,13 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hushtable.errors import BadNumber
+from hushtable.laws.balls import rational_ball
 from hushtable.laws.conversions import (
     best_order,
     constant,
+    exponential,
     largest_rho,
     pure_to_rho,
     rho_to_epsilon,
     rho_within,
+    rounded_up,
 )
 
 EPSILONS = st.fractions("1/10000", 30, max_denominator=10**6)
@@ -165,3 +168,10 @@ def test_odd_ends() -> None:
     assert largest_rho(Fraction(10**49), delta=Fraction(1, 10**49)) > 10**48
     with pytest.raises(BadNumber, match="epsilon="):
         best_order(Fraction(0), delta=Fraction(1, 100))
+
+
+@pytest.mark.parametrize("epsilon", ["1/1000000", "1/7", "1/10", "1/2", "1", "3", "22/7", "40", "700"])
+def test_a_power_of_e_is_rounded_up_as_its_ball_is(epsilon: str) -> None:
+    exact = Fraction(epsilon)
+
+    assert exponential(exact) == rounded_up(lambda precision: rational_ball(exact).exp())

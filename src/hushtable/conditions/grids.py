@@ -35,9 +35,8 @@ class ClassAxis:
         self.starts = starts[starts < size]
         truths = np.stack([each.holds(self.starts, size=size) for each in sets], axis=1)
         words = np.packbits(truths, axis=1)
-        keys = words if len(sets) <= 8 else words.view(np.dtype((np.void, words.shape[1])))
-        order = np.argsort(keys.ravel(), kind="stable")
-        first = fresh(keys.ravel()[order])  # of each class
+        order = np.lexsort(words.T[::-1])
+        first = fresh(words[order])  # of each class
         self.classes = np.empty(order.size, dtype=np.intp)
         self.classes[order] = np.cumsum(first) - 1
         self.samples = self.starts[order[first]]  # one code of each class

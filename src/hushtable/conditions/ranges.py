@@ -91,9 +91,10 @@ def distinct(codes: NDArray[_Number]) -> NDArray[_Number]:
 
 
 def fresh(ascending: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return which values differ from the one before."""
+    """Return which values, or rows of values, differ from the one before."""
     found = np.ones(len(ascending), dtype=np.bool_)
-    np.not_equal(ascending[1:], ascending[:-1], out=found[1:])
+    differ = ascending[1:] != ascending[:-1]
+    found[1:] = differ if differ.ndim == 1 else differ.any(axis=1)
     return found
 
 

@@ -11,6 +11,7 @@ epsilon and delta).
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import ROUND_CEILING, Decimal, localcontext
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -30,6 +31,7 @@ _LOWEST, _HIGHEST = -300, 300  # of j
 
 # Numbers that cannot be told from a decimal, or from 0, by so many bits are taken to be on the unsafe side.
 _ENOUGH_BITS = 1 << 13
+_POWER_DIGITS = 60  # of a power of e before it is rounded up to 12
 
 
 def pure_to_rho(epsilon: Fraction) -> Fraction:
@@ -44,10 +46,14 @@ def pure_to_rho(epsilon: Fraction) -> Fraction:
 def exponential(epsilon: Fraction) -> Fraction:
     """Return e^epsilon, rounded up.
 
+    Python's decimals round powers of e rightly, and loading FLINT takes longer than most questions.
+
     >>> float(exponential(Fraction(1)))
     2.71828182846
     """
-    return rounded_up(lambda precision: rational_ball(epsilon).exp())
+    with localcontext(prec=_POWER_DIGITS, rounding=ROUND_CEILING) as context:
+        above = Decimal(epsilon.numerator) / Decimal(epsilon.denominator)
+        return shortened(Fraction(context.next_plus(above.exp())), up=True)
 
 
 def rho_to_epsilon(rho: Fraction, *, delta: Fraction) -> Fraction:

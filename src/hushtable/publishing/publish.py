@@ -15,7 +15,6 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from importlib.metadata import version
 from inspect import signature
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -49,6 +48,7 @@ from hushtable.release.footer import check_levels
 from hushtable.release.layout import check_names
 from hushtable.release.record import check_output, write_release
 from hushtable.release.terms import Part, Terms
+from hushtable.release.version import VERSION
 from hushtable.structures.structure import Structure
 from hushtable.summaries.draws import Bought, draw_of, drawn_keys
 from hushtable.summaries.flat import expected_empty
@@ -264,7 +264,7 @@ def checked_terms(decision: Decision) -> Terms:
         cutoff=None,
         threshold=None,
         total=None,
-        version=version("hushtable"),
+        version=VERSION,
         plan=recorded(chosen.plan),
         keys=drawn_keys(structure, KeyStream()),
         parts=tuple(Part(method=each.method, rule=each.rule) for each in chosen.parts),

@@ -8,7 +8,6 @@ the release alone, and no ledger is charged.
 from __future__ import annotations
 
 from dataclasses import fields, replace
-from importlib.metadata import version
 from os import PathLike
 
 import numpy as np
@@ -18,6 +17,7 @@ from hushtable.methods.settings import Priority
 from hushtable.publishing.joining import Rows, joined, rows_of, summary_of
 from hushtable.release.record import ReleaseFile, write_release
 from hushtable.release.terms import Part, Terms
+from hushtable.release.version import VERSION
 from hushtable.release.writing import rows_of_parts
 from hushtable.summaries.summary import Summary
 
@@ -25,7 +25,7 @@ from hushtable.summaries.summary import Summary
 def thin(release: ReleaseFile, *, size: int, output: str | PathLike[str], overwrite: bool = False) -> Release:
     """Write a release of at most `size` of the rows, of each marginal of a cube, and return it."""
     size = Priority(size=size).size  # checked
-    terms = replace(release.terms, version=version("hushtable"))
+    terms = replace(release.terms, version=VERSION)
     rows = Rows(release.codes, release.counts, release.weights)
     if terms.parts:
         terms, rows = _thinned_parts(terms, rows, size)
