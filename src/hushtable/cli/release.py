@@ -158,8 +158,8 @@ def _summary_facts(terms: Terms) -> Iterator[tuple[str, str]]:
     root = "; four times that in the root" if terms.structure.prunes else ""
     if terms.nodes.strata:
         root = "; each level has its own, listed below"
-    where = f"every {unit}" if terms.law.noises_empty else f"only those {unit}s that somebody is in"
-    yield "noise", f"{terms.law.sentence}, {words.spread_in_words(terms.law)}, in {where}{root}"
+    where = f", in every {unit}" if terms.law.noises_empty else ""  # else the law says where
+    yield "noise", f"{terms.law.sentence}, {words.spread_in_words(terms.law)}{where}{root}"
 
 
 def _cube_facts(terms: Terms) -> Iterator[tuple[str, str]]:
