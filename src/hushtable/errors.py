@@ -221,7 +221,7 @@ class InternalError(HushtableError):
 
 
 class BadDomain(HushtableError, ValueError):
-    """A domain, or the file that declares it, is not one. A domain is public, so its values may be shown.
+    """A domain, or the file that declares it, is wrong. A domain is public, so messages may show its values.
 
     >>> import hushtable as ht
     >>> print(ht.BadDomain("low = 9 is above high = 5", "Swap them.", attribute="age", file="people.toml"))
@@ -456,7 +456,7 @@ class MissingPackage(HushtableError, ImportError):
 
 
 class MissingJava(HushtableError, OSError):
-    """Spark runs in Java, and there is none that it can use.
+    """Spark runs in Java, and no Java that it can use was found.
 
     >>> import hushtable as ht
     >>> print(ht.MissingJava("there is no `java` on PATH"))
@@ -479,7 +479,7 @@ class MissingJava(HushtableError, OSError):
 
 
 class MissingBrowser(HushtableError, OSError):
-    """Chromium prints reports as PDF, and there is none that does.
+    """Chromium prints reports as PDF, and no Chromium can be found.
 
     >>> import hushtable as ht
     >>> print(ht.MissingBrowser())

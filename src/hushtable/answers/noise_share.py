@@ -83,7 +83,7 @@ class NoiseShare:
         return [f"{first[0].upper()}{first[1:]}{more}. {help_}"]
 
     def about(self, source: str) -> list[str]:
-        """Return what to tell first of answers that come from a table: that it is noise, if it is."""
+        """Return warnings for answers from a table: that the table is noise, if it is."""
         if self.is_noise:
             return self.warnings
         noise = [each for each in self.tables if each.is_noise and each.label == source]

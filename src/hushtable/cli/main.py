@@ -76,7 +76,7 @@ class Commands(CommandGroup):
 
 
 def _report_bug(error: Exception) -> None:
-    """Say that there is a bug; what it is only if asked."""
+    """Report that there is a bug, and show the details only if they are asked for."""
     if os.environ.get("HUSHTABLE_DEBUG") == "1":
         import traceback
 
@@ -178,7 +178,7 @@ app = Commands(_PLACES, kinds={"publish": GroupedCommand}, function=hushtable)
 
 
 def _stop(number: int, _: FrameType | None) -> NoReturn:
-    """Stop as by Ctrl-C, so that files are cleared away and it is told what was charged."""
+    """Stop as Ctrl-C does, so that files are cleared away and the owner is told what was charged."""
     _heard.append(number)
     raise KeyboardInterrupt
 

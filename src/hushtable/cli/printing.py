@@ -1,4 +1,4 @@
-"""Tables on the screen: as wide as it is, and never cut where there is none."""
+"""Tables on the screen, as wide as the terminal; without a terminal they are never cut."""
 
 from __future__ import annotations
 

@@ -161,7 +161,7 @@ def exact_in_words(value: Fraction) -> str:
 
 
 def share_in_words(value: Fraction) -> str:
-    """Return an exact number in full, and about what it is where that is hard to see.
+    """Return an exact number in full, with its approximate value where that is hard to see.
 
     >>> share_in_words(Fraction(16, 65))
     '16/65 (about 0.246)'

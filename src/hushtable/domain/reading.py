@@ -1,4 +1,4 @@
-"""How one value of a row is read: as a whole number, a number or a time, or what keeps it from that.
+"""How one value of a row is read as a whole number, a number or a time, and why it may not be.
 
 Promise: these rules, and the patterns of text, are the whole meaning of "readable"; every engine follows
 them. A type comes from the domain, never from a look at the data.

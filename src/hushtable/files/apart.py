@@ -106,7 +106,7 @@ class Kept:
                 raise BadOutput(fact, _ELSEWHERE, file=str(output))
 
     def check_replaced(self, there: Path) -> None:
-        """Raise if what is there, under whatever name, is kept or holds something that is."""
+        """Raise if the output is a file that must stay, or a folder that holds one, under whatever name."""
         found = _id(there)
         if found is None:
             return
@@ -131,7 +131,7 @@ def _chain(real: str) -> list[FileId]:
 
 
 def _id(path: str | os.PathLike[str]) -> FileId | None:
-    """Return what the system tells a file or folder by, whatever leads to it; None where there is none."""
+    """Return the system's identity of a file or folder, whatever path leads to it; None if there is none."""
     try:
         found = os.stat(path)
     except (OSError, ValueError):

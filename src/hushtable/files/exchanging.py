@@ -33,7 +33,7 @@ _NOT_KNOWN = (errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, errno.ENOTSUP, errno
 
 
 def exchange_for(finished: Path, path: Path, check: Check) -> None:
-    """Give what is finished the name of what is there, and remove that, unless `check` raises."""
+    """Replace `path` with `finished` and delete the old one; put it back if `check` rejects it."""
     waiting, own = aside(path), os.lstat(finished)
     os.rename(finished, waiting)  # no sweep takes what is there
     try:
@@ -86,7 +86,7 @@ def _look_at(old: Path, path: Path, check: Check, own: os.stat_result) -> None:
 
 
 def _take_two_steps(finished: Path, path: Path, check: Check) -> None:
-    """Move what is there away, and give its name to what is finished; then what was there has the other's."""
+    """Move the old file away and give its name to the finished one; then the old file has the other name."""
     while True:
         old = _moved_away(path)
         try:

@@ -128,7 +128,7 @@ def check_output(
 
 
 def _check_while_it_stays(path: Path, check: Check) -> None:
-    """Check what is there; start again where another writer replaced it while it was looked at."""
+    """Check the existing file, and start again if another writer replaced it in the meantime."""
     for looks_left in reversed(range(_LOOKS)):
         before = _state_at(path)
         if before is None:
@@ -163,7 +163,7 @@ def _told(path: Path) -> Iterator[None]:
 
 
 def _replace(finished: Path, path: Path, check: Check, kept: Kept) -> None:
-    """Give what is finished its name; what has that now is replaced if the checks allow it."""
+    """Give the finished file its name, and replace the file that has it now if the checks allow it."""
 
     def look(old: Path) -> None:
         try:

@@ -1,4 +1,4 @@
-"""Files that we wrote beside releases, recognised by what is in them, so that only those are overwritten.
+"""Recognise files that hushtable wrote beside releases by their content: only those are overwritten.
 
 Promise: a file is taken for ours only by a mark that we put there, or, where a format has no room for one
 (CSV and JSON), by the names of its columns, quoted as we quote them: an export has all columns of what takes

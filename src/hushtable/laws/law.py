@@ -73,7 +73,7 @@ class NoiseLaw(ABC):
 
     @classmethod
     def budget(cls, cost: Cost) -> Fraction:
-        """Return what is shared by all that is drawn, of a price."""
+        """Return the part of a price that everything drawn shares."""
         found = cost.epsilon if cost.rho is None else cost.rho
         assert found is not None
         return found
@@ -98,7 +98,7 @@ class NoiseLaw(ABC):
 
     @property
     def least_cutoff(self) -> int | None:
-        """The cutoff that hides a unit's own cells, where it is not their noise alone that does."""
+        """The cutoff that hides a unit's own cells, if their noise alone does not."""
         return None
 
     def checked(self) -> Self:

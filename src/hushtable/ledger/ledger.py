@@ -195,7 +195,7 @@ class Ledger:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Ledger:
-        """Return the ledger in a file; refuse what is none, is damaged, or is of a newer version."""
+        """Return the ledger in a file; refuse a file that is no ledger, is damaged or has a newer version."""
         ledger = cls(path)
         with storage.reading(ledger.path) as connection:
             if connection.execute("PRAGMA integrity_check(1)").fetchall() != [("ok",)]:

@@ -150,7 +150,7 @@ _RESTORE = (
 
 
 def create(path: Path, *, fill: Callable[[sqlite3.Connection], None]) -> None:
-    """Make a new ledger in one step: it is there whole, under a name that nothing had, or not at all.
+    """Make a new ledger in one step: whole, under an unused name, or not at all.
 
     `fill` writes its first rows.
     """

@@ -36,7 +36,7 @@ def spent_and_left(budget: Cost, account: Account, *, on: str = "") -> str:
 
 
 def number(value: Fraction) -> str:
-    """Return an exact number in full, and about what it is where that is hard to see.
+    """Return an exact number in full, with its approximate value where that is hard to see.
 
     >>> number(Fraction(16, 65)), number(Fraction(1, 10))
     ('16/65 (about 0.246)', '0.1')

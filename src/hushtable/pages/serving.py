@@ -121,7 +121,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(200, "application/json", as_json(answer).encode())
 
     def _is_known(self, name: str) -> bool:
-        """Return whether what is here is asked for by whoever has the address; else say that nothing is."""
+        """Return whether the caller knows the secret address; if not, answer that there is nothing here."""
         expected = f"/{self.server.token}/{name}".encode()
         host = f"127.0.0.1:{self.server.server_port}"
         same = compare_digest(self.path.encode("utf-8", "replace"), expected)

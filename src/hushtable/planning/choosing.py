@@ -24,7 +24,7 @@ _POINTS = 12  # of the curve
 
 
 def recommended(predictions: Sequence[Prediction], alike: float = 1.0) -> Prediction:
-    """Return the one with the least errors among those that publish something real; the first of those alike.
+    """Return the first prediction close to the smallest error, among those that publish mostly real rows.
 
     That is, of whose rows at least half are real, and that have one real row, or nearly as much as can be.
     Where no summary has so many real rows, it is the least errors of all.

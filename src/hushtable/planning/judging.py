@@ -1,4 +1,4 @@
-"""What speaks for and against one release, by what is expected of it.
+"""Reasons for and against one release, from what a plan expects of it.
 
 Promise: a verdict follows from a prediction, beside answering 0 and a noisy total alone. Nothing is drawn.
 """

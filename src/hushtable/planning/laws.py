@@ -64,7 +64,7 @@ def law_for(
     shares: Sequence[Fraction] = (Fraction(1),),
     thresholds: bool = True,
 ) -> type[NoiseLaw]:
-    """Return the law that is named, or the one that is best for what is declared.
+    """Return the named law, or the best one for what the owner declares.
 
     With `cells` and `size`, of a table of so many cells alone: the law with the lowest cutoff; with
     `thresholds`, also one that noises occupied cells alone. Else, of tables with these shares of the cost,

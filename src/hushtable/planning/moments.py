@@ -1,4 +1,4 @@
-"""What a summary makes of one cell: the chances of what is published of it, and of how far that is off.
+"""What happens to one cell in a summary: the chance that it is published, and how far off it then is.
 
 With noise X, a cell of count M becomes v = M + X. If |v| reaches `certain` it is published as it is, and is
 off by X. Between `cutoff` and `certain` it is published with a chance, as `sampled` with the sign of v. Else

@@ -116,7 +116,7 @@ def least_of(tree: BranchingTree, laws: Sequence[NoiseLaw]) -> int:
 
 
 class PrunedTree:
-    """A profile's tree, pruned at a cutoff: what is kept, and what is known of it."""
+    """The tree of a profile, pruned at a cutoff: which nodes are kept, and how well they are known."""
 
     def __init__(self, table: ProfileTree, *, laws: Sequence[NoiseLaw], cutoff: int) -> None:
         self.table, self.cutoff = table, cutoff

@@ -211,7 +211,7 @@ def _shapes(buckets: int) -> list[CountSketch]:
 
 
 def _best(plan: Plan, shapes: Sequence[CountSketch]) -> CountSketch:
-    """Return the one with the least standard error of a cell; the first of those alike."""
+    """Return the one with the least standard error of a cell, and the first of several equal ones."""
     return min(shapes, key=lambda shape: _errors(plan, shape).standard_error(1))
 
 

@@ -123,7 +123,7 @@ def _yardstick(plan: Plan) -> str:
 
 
 def head(plan: Plan, *, cells: bool = True) -> str:
-    """Return what is declared and what is assumed; of cells, with their noise."""
+    """Return what is declared and assumed, and the noise of cells."""
     title = f" for {plan.title!r}" if plan.title else ""
     deviation = sqrt(plan.law.floats.variance)
     split = f", {_exact(plan.total_budget)} of it for a noisy total" if plan.total_budget else ""
@@ -202,7 +202,7 @@ def _ranges(plan: Plan, tree: Prediction) -> str:
 
 
 def _rollups(plan: Plan) -> str:
-    """Return what coarser levels would be worth; where that matters, with what it rests on."""
+    """Return what coarser levels would be worth; if the finest level is not, with what that rests on."""
     lines = [["coarser levels", "cells", "rows", "real", "of 0", "of total", "worth it"]]
     for each in plan.rollups:
         amounts = number(each.cells_total), f"{each.rows:,.0f}"

@@ -64,7 +64,7 @@ def choice(
     plan: Plan | None = None,
     structure: Structure = _CELLS,
 ) -> Choice:
-    """Return the summary of that name. A cutoff that is not given is the plan's, or that of `auto_cutoff`.
+    """Return the summary of that name. Without a cutoff, it gets the plan's, or that of `auto_cutoff`.
 
     ====================  ==================================================
     summary               takes

@@ -1,4 +1,4 @@
-"""What is drawn, as the rows and terms of a release: one summary, or those of all marginals of a cube.
+"""Turn what was drawn into the rows and terms of a release: one summary, or those of all marginals of a cube.
 
 Promise: rows are in the order of the file, and terms say which cutoffs and thresholds they met.
 """
@@ -33,7 +33,7 @@ def rows_of(summary: Summary) -> Rows:
 
 
 def finished(terms: Terms, total: int | None, drawn: Sequence[Summary]) -> tuple[Terms, Rows]:
-    """Return what was drawn as rows, and the terms with what it met."""
+    """Return the drawn rows, and the terms with the cutoffs that they met."""
     if not terms.parts:
         (summary,) = drawn
         met = replace(

@@ -1,4 +1,4 @@
-"""How a release is paid for, and what is said where it is stopped on the way.
+"""How a release is paid for, and what its owner is told if it stops on the way.
 
 Promise: whoever stops a publication (Ctrl-C, SIGTERM), or runs out of memory in it, is told what was charged
 and whether there is an output; what is said is true whatever the moment. A signal that comes during the

@@ -283,7 +283,7 @@ def checked_terms(decision: Decision) -> Terms:
 
 @contextmanager
 def rows_of(recipe: Recipe, progress: Progress) -> Iterator[Any]:
-    """Give what is to be published: rows as they are, or a DataFrame of a session that the block has."""
+    """Give what is to be published: the rows as they are, or a DataFrame in a Spark session of this block."""
     if recipe.engine != "spark" or not issubclass(type(recipe.data), str | list):
         yield located(recipe.data, recipe.table)
         return
@@ -338,7 +338,7 @@ def check_settings(terms: Terms) -> None:
 
 
 def check_told(units: tuple[int, int] | None, terms: Terms) -> None:
-    """Raise where it is bought who is left out, and what counted the rows does not know."""
+    """Raise if the count of people left out was bought, and whatever counted the rows does not know it."""
     if terms.left_out_budget and units is None:
         fact = "what counted these rows does not tell how many people are left out"
         raise BadChoice(fact, "Leave `left_out_share` out, or give files.")

@@ -70,7 +70,7 @@ class WantedSummary(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Recipe:
-    """One publication: what is read, who is protected, what it costs, what is published, and where to.
+    """One publication: its rows, who is protected, the cost, what is published, and the output.
 
     The words are those of `ht.publish`, which takes a recipe in their place. `data` and `output` may be
     missing while a recipe is made; publishing needs both. `name` is what the ledger calls the release.

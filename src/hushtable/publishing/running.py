@@ -1,4 +1,4 @@
-"""A file of recipes, carried out: what is done already, what is due, and what all of it costs.
+"""Running a file of recipes: which releases are done, which are due, and what they cost together.
 
 A release is known by its name in the ledger, and its output by the digest of its entry:
 

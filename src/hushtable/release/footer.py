@@ -52,7 +52,7 @@ _DAMAGED = "Get the file again from its publisher, or ask whoever made it."
 
 
 class Said(NamedTuple):
-    """The entries of a footer, read as JSON: what all parts of a release say alike, and which part it is."""
+    """The entries of a footer, read as JSON: those that all parts share, and which part this is."""
 
     document: dict[str, Any]
     packed_domain: bytes

@@ -114,7 +114,7 @@ def check_output(path: str | PathLike[str], *, overwrite: bool, kept: Kept = NOT
 
 
 def digest_of(path: str | PathLike[str]) -> str | None:
-    """Return the digest that `write_release` returned for what is there; None where there is nothing."""
+    """Return the digest of the existing file, as `write_release` returned it; None if there is no file."""
     try:
         if not os.path.isdir(path):
             with open(path, "rb") as file:
@@ -158,7 +158,7 @@ def _check_name(path: Path) -> None:
 
 
 def check_replaced(path: Path) -> None:
-    """Raise unless what is there is a release and nothing else, so that it may be replaced."""
+    """Raise unless the file is a release and nothing else, and so may be replaced."""
     if os.path.isdir(path):
         _check_folder(path)
     else:

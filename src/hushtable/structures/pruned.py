@@ -1,4 +1,4 @@
-"""A tree that is published from the root down, as far as it matters.
+"""A tree that is published from the root down, to where noise hides the counts.
 
 Promise: every published node comes with all nodes above it; weights add up to the total.
 Cost: nothing is listed; numbers follow from the sizes of attributes.

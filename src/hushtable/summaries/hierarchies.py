@@ -1,4 +1,4 @@
-"""A hierarchy that is published from the root down, as far as it matters.
+"""A hierarchy that is published from the root down, to where noise hides the counts.
 
 Promise: the law of adding noise to every node of every level, and keeping all nodes of the whole levels and
 those below them whose ranks are the largest, with all nodes above them (`laborious.ranked_levels`); noise of

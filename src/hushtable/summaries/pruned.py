@@ -1,4 +1,4 @@
-"""A tree that is published from the root down, as far as it matters.
+"""A tree that is published from the root down, to where noise hides the counts.
 
 Promise: the law of adding noise to every node and keeping those that reach the cutoff with all nodes above
 them (`rooted`), or the best of those; noise of each level is for its share of epsilon.

@@ -1,4 +1,4 @@
-"""A table with the total that other tables tell, as if that had been bought with it.
+"""A table with the total that other tables tell, as if it had bought that total itself.
 
 Promise: the total has noise of the release's law, of at least the stated variance. So a table of which a
 cutoff hides counts is answered with all that is known of everybody.

@@ -1,4 +1,4 @@
-"""One expression, one row-local SELECT, or one SELECT of any kind: what a text is, or why it is refused.
+"""Tell whether a text is one expression, one row-local SELECT or any one SELECT, or why it is refused.
 
 Promise: what `read_condition` and `read_query` let pass computes each output row from one input row of one
 table alone, by a fixed rule, and makes at most one output row of it; so who is protected stays who is in the

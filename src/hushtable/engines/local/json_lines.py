@@ -105,7 +105,7 @@ def lines_sql(rows: LineRows, names: Sequence[str], connection: duckdb.DuckDBPyC
 
 
 def _readable(names: Sequence[str], folders: Sequence[str] = ()) -> str:
-    """Return the condition that a line is a row. It fails on no line, whatever is on it."""
+    """Return the condition that a line is a row. The condition never fails, whatever the line holds."""
     checks = ["WHEN NOT json_valid(c0) THEN FALSE", "WHEN json_type(c0) <> 'OBJECT' THEN FALSE"]
     if names:
         known = ", ".join(f"lower({text_sql(name)})" for name in names)

@@ -67,7 +67,7 @@ class TextRecord(NamedTuple):
 
 
 class TextPiece(NamedTuple):
-    """A text that holds whole records, or nothing but the fact that there was one that is too long.
+    """A text of whole records, or a mark that one record was too long.
 
     `records` is None where any reader of RFC 4180 finds the same ones.
     """

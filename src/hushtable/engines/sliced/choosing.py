@@ -176,7 +176,7 @@ class Chooser:
     def _copies(
         self, ranks: NDArray[np.uint64], counts: _Counts, begin: int, end: int
     ) -> tuple[_Counts, NDArray[np.uint64]]:
-        """Return equal rows one by one, from one to another: which each is, and its rank."""
+        """Yield a range of equal rows one by one: which row it is, and its rank."""
         ends = np.cumsum(counts)
         items = np.searchsorted(ends, np.arange(begin, end), side="right")
         number = np.arange(begin, end) - (ends - counts).take(items)

@@ -91,7 +91,7 @@ def connect(*, memory: int, threads: int, folder: Path) -> duckdb.DuckDBPyConnec
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Let Ctrl-C be what it is: DuckDB makes an error of its own of it."""
+    """Let Ctrl-C stay Ctrl-C: DuckDB turns it into an error of its own."""
     try:
         yield
         return

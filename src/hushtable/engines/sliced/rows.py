@@ -192,7 +192,7 @@ def _given(text: object) -> list[str]:
 
 
 def words_of(text: object) -> list[str]:
-    """Return all words of a query but those that AS gives as names: among them are the columns it reads."""
+    """Return all words of a query except names given by AS: the columns that it reads are among them."""
     if not isinstance(text, str):
         return []
     text = _GIVEN.sub(" ", text)

@@ -88,7 +88,7 @@ def _unprinted() -> Iterator[None]:
 
 
 def undone(action: Callable[[], object]) -> None:
-    """Take back something that was asked of Spark; where its Java process is gone, so is that."""
+    """Undo something that was asked of Spark; if its Java process is gone, there is nothing to undo."""
     from py4j.protocol import Py4JError, Py4JJavaError
 
     try:
