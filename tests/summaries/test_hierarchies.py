@@ -117,7 +117,7 @@ def test_empty_nodes_pass_as_often_as_they_should() -> None:
     domain = ht.Domain(home=ht.bins(0, 4000, step=1, levels=[1000]))
     nodes = ht.Hierarchy("1000(home)", "home", shares=[1, 1, 2], complete=2).over(domain)
     table = ht.SparseTable(shape=domain.shape, codes=[[7], [3007]], counts=[1000, 1000])
-    law, times, published = Geometric(Fraction(1, 2)), runs(60), []
+    law, times, published = Geometric(Fraction(1, 2)), runs(150), []
     least = -(-growing_at(nodes.tree, [law, law, law]) // nodes.tree.weights[2])
     for number in range(times):
         drawn = draw_hierarchy(

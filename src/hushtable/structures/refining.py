@@ -170,8 +170,10 @@ class RefinedTree:
         """Go down to nodes of a level; return them, and how far behind their first position each one lies."""
         rest, walk = positions.copy(), _Walk(self.chains, positions.size)
         for step in (step for steps in self.steps[:level] for step in steps):
-            ranks = walk.starts[step.axis] + rest // walk.others(step.axis)
-            rest -= walk.to(step, self.chains[step.axis].values(step.stage, ranks))
+            others = walk.others(step.axis)
+            ranks = rest // others
+            ranks += walk.starts[step.axis]
+            rest -= walk.to(step, self.chains[step.axis].values(step.stage, ranks), others)
         return walk, rest
 
     def parents(self, nodes: Numbers, level: int) -> Numbers:
@@ -236,9 +238,10 @@ class RefinedTree:
         for step in self.steps[level]:
             chain = self.chains[step.axis]
             start, stop = walk.starts[step.axis], walk.stops[step.axis]
-            value = chain.values(step.stage, start + rest // walk.others(step.axis))
-            found = found * _held(chain, step.stage, start, stop) + value - chain.values(step.stage, start)
-            rest = rest - walk.to(step, value)
+            others, first = walk.others(step.axis), chain.values(step.stage, start)
+            value = chain.values(step.stage, start + rest // others)
+            found = found * (chain.values(step.stage, stop - 1) - first + 1) + value - first
+            rest = rest - walk.to(step, value, others)
         return found
 
     def child_at(self, positions: Numbers, level: int, places: Numbers) -> Numbers:
@@ -285,18 +288,19 @@ class _Walk:
         self.starts = [np.zeros(size, dtype=np.int64) for _ in chains]
         self.stops = [np.full(size, chain.size, dtype=np.int64) for chain in chains]
 
-    def others(self, axis: int) -> Numbers:
+    def others(self, axis: int) -> Numbers | int:
         """Return how many cells there are for each rank along an axis."""
-        found = np.ones(self.starts[axis].size, dtype=np.int64)
+        found: Numbers | int = 1
         for place, (start, stop) in enumerate(zip(self.starts, self.stops, strict=True)):
             if place != axis:
-                found *= stop - start
+                found = stop - start if isinstance(found, int) else found * (stop - start)
         return found
 
-    def to(self, step: Step, values: Numbers) -> Numbers:
+    def to(self, step: Step, values: Numbers, others: Numbers | int | None = None) -> Numbers:
         """Go to these values of the axis that is refined; return how many cells lie before them."""
         start, stop = self._chains[step.axis].bounds(step.stage, values)
-        before: Numbers = (start - self.starts[step.axis]) * self.others(step.axis)
+        before: Numbers = start - self.starts[step.axis]
+        before *= self.others(step.axis) if others is None else others
         self.starts[step.axis], self.stops[step.axis] = start, stop
         return before
 
@@ -320,19 +324,19 @@ def _last(steps: Sequence[Step]) -> dict[int, int]:
 
 
 def _folds(siblings: int) -> int:
-    """Return ln(b/2) + 1 for b children, and at least 1, in thousandths: from lengths of whole numbers alone.
+    """Return ln(b/2) + 2 for b children, and at least 2, in thousandths: from lengths of whole numbers alone.
 
     Everybody who reads a file must find the same weights, whatever their processor makes of a logarithm.
     """
     sixteenths = (max(siblings, 2) ** 16).bit_length() - 1
-    return 1000 + max(sixteenths - 16, 0) * 693 // 16
+    return 2000 + max(sixteenths - 16, 0) * 693 // 16
 
 
 def growing_at(tree: RefinedTree, laws: Sequence[NoiseLaw]) -> int:
     """Return the smallest weighed count at which noise alone makes no level grow: public.
 
-    An empty node sends b P[X >= c] of its b children over a cutoff c on average: about 1/e at a distance of
-    ln(b/2) + 1 folds of the noise.
+    An empty node sends b P[X >= c] of its b children over a cutoff c on average: about 1/e^2 at a
+    distance of ln(b/2) + 2 folds of the noise.
     """
     levels = zip(laws, tree.weights, tree.siblings, strict=True)
     found = [

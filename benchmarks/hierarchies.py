@@ -1,0 +1,323 @@
+"""Hierarchies of declared levels, on real tables: commuters (LODES, ACS) and flights.
+
+Errors are mean absolute errors over all nodes of a level, published or not. Beside them stand dense noise in
+the nodes of that level alone, with all of the budget, and a dense top-down release with the same shares
+(`benchmarks.topdown`). The data are in ../shared/data and stay there; without them, sheets say so.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import process_time
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+import hushtable as ht
+from benchmarks.real import DATA, MISSING
+from benchmarks.report import Bar, Figure, Say, Sheet
+from benchmarks.topdown import top_down
+from hushtable.laws.gaussian import Gaussian
+from hushtable.laws.geometric import Geometric
+from hushtable.laws.law import NoiseLaw
+from hushtable.laws.sensitivities import Sensitivities
+from hushtable.noise import KeyStream, cell_noise
+from hushtable.structures.fitting import Fit, fitted
+from hushtable.structures.hierarchy import HierarchySpace
+from hushtable.structures.refining import RefinedTree
+from hushtable.summaries.hierarchies import draw_hierarchy
+from hushtable.summaries.summary import Summary
+
+Array = NDArray[np.float64]
+Numbers = NDArray[np.int64]
+
+_RELEASES = 3
+_CELLS = 1_000_000
+_MOST_DENSE = 1_000_000  # nodes of a level that are listed
+
+
+class Cost(NamedTuple):
+    """What a release may cost, and the law of its noise."""
+
+    name: str
+    law: type[NoiseLaw]
+    budget: Fraction
+
+
+COSTS = [
+    Cost("epsilon 0.1", Geometric, Fraction(1, 10)),
+    Cost("epsilon 1", Geometric, Fraction(1)),
+    Cost("epsilon 3", Geometric, Fraction(3)),
+    Cost("rho 0.005", Gaussian, Fraction(1, 200)),
+    Cost("rho 0.5", Gaussian, Fraction(1, 2)),
+]
+
+
+@dataclass(frozen=True, eq=False)
+class Levelled:
+    """A table with declared levels, and the hierarchy over it."""
+
+    name: str
+    domain: ht.Domain
+    codes: Numbers
+    counts: Numbers
+    structure: ht.Hierarchy
+    size: int
+
+    def nodes(self) -> HierarchySpace:
+        """The hierarchy, with the levels that are complete at this size."""
+        return self.structure.over(self.domain).of_size(self.size)
+
+
+@cache
+def tables() -> tuple[Levelled, ...]:
+    """Return all tables of the sheets."""
+    return tuple(_tables())
+
+
+def _tables() -> Iterator[Levelled]:
+    blocks = pq.read_table(DATA / "codebooks" / "ri_blocks_2010.parquet").column(0).to_pylist()
+    for name, length, size in (("LODES RI, block groups", 12, 250_000), ("LODES RI, blocks", 15, 100_000)):
+        values = sorted({str(block)[:length] for block in blocks})
+        levels = {"block group": 12, "tract": 11, "county": 5}
+        levels = {level: keep for level, keep in levels.items() if keep < length}
+        place = ht.categories(values, levels=levels)
+        rows = pq.read_table(DATA / "lodes_ri_main_2019.parquet")
+        number = {value: code for code, value in enumerate(values)}
+        ends = [
+            [number.get(each[:length], -1) for each in rows[side].to_pylist()]
+            for side in ("h_geocode", "w_geocode")
+        ]
+        finer = [f"{level}(home), {level}(work)" for level in reversed(levels)]
+        structure = ht.Hierarchy(*finer, "home, work")
+        codes, counts = _added(np.array(ends).T, rows["S000"].to_numpy())
+        yield Levelled(name, ht.Domain(home=place, work=place), codes, counts, structure, size)
+    cells = pq.read_table(DATA / "acs_county_flows_2011_2015.cells0.parquet")
+    counties = json.loads((DATA / "acs_county_flows_2011_2015.domain.json").read_text())["home,work"]
+    county = ht.categories(counties, levels={"state": 2})
+    columns = [cells[name].to_numpy() for name in cells.column_names]
+    structure = ht.Hierarchy("state(home), state(work)", "home, work")
+    domain = ht.Domain(home=county, work=county)
+    yield Levelled("ACS counties", domain, np.stack(columns[:2], axis=1), columns[2], structure, 100_000)
+    flights = pq.read_table(DATA / "flights_3m.parquet")
+    yield _flights(flights)
+
+
+def _flights(flights: Any) -> Levelled:
+    airports = sorted(set(json.loads((DATA / "flights_3m.domain.json").read_text())["airports"]))
+    days = ht.times("2001-01-01", "2001-07-01", every="1 day", levels=["1 month"])
+    start = np.datetime64("2001-01-01", "D")
+    number = (flights["date"].to_numpy().astype("datetime64[D]") - start).astype(np.int64)
+    origin = pc.fill_null(
+        pc.index_in(flights["origin"].cast(pa.string()), value_set=pa.array(airports)), -1
+    ).to_numpy()
+    codes = np.stack([number, origin.astype(np.int64)], axis=1)
+    inside = (codes >= 0).all(axis=1) & (codes[:, 0] < 181)
+    domain = ht.Domain(day=days, origin=ht.categories(airports))
+    some, counts = _added(codes[inside], np.ones(int(inside.sum()), dtype=np.int64))
+    structure = ht.Hierarchy("month(day)", "origin", "day")
+    return Levelled("flights", domain, some, counts, structure, 20_000)
+
+
+def _added(codes: Numbers, counts: Numbers) -> tuple[Numbers, Numbers]:
+    """Return different codes, and the sums of their counts."""
+    some, places = np.unique(codes[(codes >= 0).all(axis=1)], axis=0, return_inverse=True)
+    return some, np.bincount(places.ravel(), weights=counts[(codes >= 0).all(axis=1)]).astype(np.int64)
+
+
+def drawn(table: Levelled, cost: Cost) -> Summary:
+    """Draw the hierarchy of a table."""
+    cells = ht.SparseTable(shape=table.domain.shape, codes=table.codes, counts=table.counts)
+    nodes = table.structure.over(table.domain)
+    return draw_hierarchy(
+        cells,
+        nodes,
+        ht.Filter(size=table.size, two_sided=False),
+        epsilon=cost.budget,
+        sensitivity=nodes.change(cost.law, Sensitivities.of_rows(1)),
+        entropy=KeyStream(),
+        law=cost.law,
+    )
+
+
+def fit_of(summary: Summary, cost: Cost) -> Fit:
+    """Return the fitted hierarchy, as answers have it."""
+    nodes = summary.nodes
+    assert isinstance(nodes, HierarchySpace)
+    laws = level_laws(nodes, cost)
+    cutoff = summary.cutoff or 1.0
+    found = fitted(nodes.tree, summary.codes[:, 0], summary.counts, laws=laws, cutoff=cutoff)
+    return found.with_own(summary.weights)
+
+
+def level_laws(nodes: HierarchySpace, cost: Cost) -> list[NoiseLaw]:
+    """Return the law of the noise on each level."""
+    change = nodes.change(cost.law, Sensitivities.of_rows(1))
+    return [cost.law.calibrated(budget=cost.budget * share, change=change) for share in nodes.tree.shares]
+
+
+def estimates(tree: RefinedTree, fit: Fit, level: int, positions: Numbers) -> Array:
+    """Return what the fit has in nodes of a level, published or not."""
+    found = np.full(positions.size, np.nan)
+    for above in range(level, -1, -1):
+        some = np.flatnonzero(np.isnan(found))
+        here = tree.holding(positions[some], above)
+        own = fit.levels[above]
+        rows = np.searchsorted(own.prefixes, here).clip(max=max(own.prefixes.size - 1, 0))
+        kept = own.prefixes[rows] == here if own.prefixes.size else np.zeros(some.size, dtype=np.bool_)
+        rows, some = rows[kept], some[kept]
+        if above == level:
+            found[some] = fit.masses[level][rows]
+        else:
+            share = tree.cells_of(positions[some], level) / np.maximum(own.absent_cells[rows], 1.0)
+            found[some] = fit.own[above][rows] * share
+    return found
+
+
+def error(table: Levelled, tree: RefinedTree, fit: Fit, level: int) -> float:
+    """Return the mean absolute error over all nodes of a level."""
+    mine = tree.holding(tree.of(table.codes, range(2)), level)
+    some = np.union1d(mine, fit.levels[level].prefixes)
+    truth = np.bincount(np.searchsorted(some, mine), weights=table.counts, minlength=some.size)
+    found = estimates(tree, fit, level, some)
+    elsewhere = max(float(fit.masses[0][0]) - float(found.sum()), 0.0)  # in nodes that hold nothing
+    return (float(np.abs(found - truth).sum()) + elsewhere) / tree.nodes_at[level]
+
+
+def dense_errors(table: Levelled, tree: RefinedTree, laws: list[NoiseLaw]) -> list[float]:
+    """Return the same of a dense top-down release, as far as its levels can be listed."""
+    entropy = KeyStream()
+    positions, parents = [np.zeros(1, dtype=np.int64)], []
+    while len(positions) < tree.levels and tree.nodes_at[len(positions)] <= _MOST_DENSE:
+        children, owners = tree.family(positions[-1], len(positions) - 1)
+        positions.append(children)
+        parents.append(owners)
+    cells = tree.of(table.codes, range(2))
+    truth: list[Array] = []
+    noisy: list[Array] = []
+    for level, here in enumerate(positions):
+        places = np.searchsorted(here, tree.holding(cells, level))
+        truth.append(np.bincount(places, weights=table.counts, minlength=here.size).astype(np.float64))
+        noise = cell_noise(laws[level], entropy, count=here.size)
+        noisy.append(truth[-1] + noise.astype(np.float64))
+    found = top_down(noisy, parents)
+    return [float(np.abs(one - two).mean()) for one, two in zip(found, truth, strict=True)]
+
+
+def mean_noise(law: NoiseLaw) -> float:
+    """Return the mean size of noise."""
+    return 2 * float(law.floats.tail(np.array([1.0]), 1)[0])
+
+
+def levels(say: Say) -> Sheet:
+    """Error at each level, beside dense noise and a dense top-down release."""
+    sheet = Sheet(
+        "hierarchies: mean absolute error at each level",
+        (
+            "table",
+            "level",
+            "nodes",
+            "cost",
+            "error",
+            "to noise there alone",
+            "to dense top-down",
+            "false rows, %",
+        ),
+        "Noise there alone has the whole budget. Bars at the two coarsest levels below the total.",
+    )
+    if MISSING:
+        sheet.add(MISSING, *("",) * 7)
+        return sheet
+    for table in tables():
+        for cost in COSTS:
+            say(f"{table.name}, {cost.name}")
+            for row in _rows(table, cost):
+                sheet.add(*row)
+    return sheet
+
+
+def _rows(table: Levelled, cost: Cost) -> Iterator[tuple[str | Figure, ...]]:
+    nodes = table.nodes()
+    tree, laws = nodes.tree, level_laws(nodes, cost)
+    alone = mean_noise(
+        cost.law.calibrated(budget=cost.budget, change=cost.law.change(Sensitivities.of_rows(1)))
+    )
+    summaries = [drawn(table, cost) for _ in range(_RELEASES)]
+    fits = [fit_of(each, cost) for each in summaries]
+    dense = np.mean([dense_errors(table, tree, laws) for _ in range(_RELEASES)], axis=0).tolist()
+    for level in range(1, tree.levels):
+        own = float(np.mean([error(table, tree, fit, level) for fit in fits]))
+        bars = Bar("<=", 2.5) if level <= 2 else None
+        against = Figure(own / dense[level], Bar("<=", 1.0)) if level < len(dense) else "not dense"
+        false: str | Figure = ""
+        if level == tree.levels - 1:
+            occupied = tree.of(table.codes, range(2))
+            shares = [
+                float(np.mean(~np.isin(fit.levels[level].prefixes, occupied)))
+                for fit in fits
+                if fit.levels[level].prefixes.size
+            ]
+            false = Figure(100 * float(np.mean(shares))) if shares else "no rows"
+        yield (
+            table.name,
+            nodes.labels[level],
+            f"{tree.nodes_at[level]:,}",
+            cost.name,
+            Figure(own),
+            Figure(own / alone, bars),
+            against,
+            false,
+        )
+
+
+def times(say: Say) -> Sheet:
+    """Publishing 10^6 occupied cells of 10^12: a hierarchy beside a flat summary of cells."""
+    sheet = Sheet(
+        "hierarchies: publishing 10^6 occupied cells of 10^12",
+        ("what", "rows", "processor time, s", "to cells"),
+        "From rows in memory to the file, 100,000 rows asked for, epsilon 1; the least of three.",
+    )
+    random = np.random.default_rng(0)
+    homes = (random.pareto(1.0, _CELLS) * 200).astype(np.int64) % 10**6
+    rows = pa.table({"home": homes, "work": (homes + random.integers(0, 10**5, _CELLS)) % 10**6})
+    place = ht.bins(0, 10**6, step=1, levels=[100, 10_000])
+    domain = ht.Domain(home=place, work=place)
+    levels_of = [f"{step}(home), {step}(work)" for step in (10_000, 100)]
+    found: dict[str, tuple[float, int]] = {}
+    with TemporaryDirectory() as folder:
+        for name, structure in (("cells", "cells"), ("hierarchy", ht.Hierarchy(*levels_of, "home, work"))):
+            say(name)
+            taken = []
+            for _ in range(_RELEASES):
+                began = process_time()
+                release = ht.publish(
+                    rows,
+                    domain=domain,
+                    epsilon=1,
+                    size=100_000,
+                    structure=structure,
+                    ledger=False,
+                    anyway=True,
+                    output=Path(folder) / "out.parquet",
+                    overwrite=True,
+                )
+                taken.append(process_time() - began)
+            found[name] = min(taken), len(release)
+    flat, _ = found["cells"]
+    for name, (seconds, number) in found.items():
+        bar = Bar("<=", 3.0) if name == "hierarchy" else None
+        sheet.add(name, f"{number:,}", Figure(seconds), Figure(seconds / flat, bar))
+    return sheet
+
+
+SHEETS = (levels, times)
