@@ -167,6 +167,14 @@ def _published(decision: Decision, payment: Payment, progress: Progress) -> Publ
     recipe = decision.recipe
     # 1. Whatever can be refused by public facts is refused before a row is read.
     terms = checked_terms(decision)
+    if _starts_spark(recipe):
+        # Java takes half a minute to start: what can be refused without it, is.
+        from hushtable.engines.spark.sources import check_named
+
+        kept = kept_files([], decision.domain, payment.ledger)
+        check_output(decision.output, overwrite=recipe.overwrite, kept=kept)
+        payment.check(unit=decision.unit)
+        check_named(_named(recipe))
     with rows_of(recipe, progress) as data:
         return _drawn_and_written(data, decision, terms, payment, progress)
 
@@ -284,16 +292,25 @@ def checked_terms(decision: Decision) -> Terms:
 @contextmanager
 def rows_of(recipe: Recipe, progress: Progress) -> Iterator[Any]:
     """Give what is to be published: the rows as they are, or a DataFrame in a Spark session of this block."""
-    if recipe.engine != "spark" or not issubclass(type(recipe.data), str | list):
+    if not _starts_spark(recipe):
         yield located(recipe.data, recipe.table)
         return
     from hushtable.engines.spark.sessions import session
     from hushtable.engines.spark.sources import frame_of
 
     progress("Starting", 0.0)
-    paths = [recipe.data] if isinstance(recipe.data, str) else recipe.data
     with session(recipe.master) as spark:
-        yield frame_of(spark, paths, rows_are_units=recipe.rows_are_units)
+        yield frame_of(spark, _named(recipe), rows_are_units=recipe.rows_are_units)
+
+
+def _starts_spark(recipe: Recipe) -> bool:
+    """Return whether the publication has a session of Spark for itself."""
+    return recipe.engine == "spark" and issubclass(type(recipe.data), str | list)
+
+
+def _named(recipe: Recipe) -> list[str]:
+    """Return the paths and tables that are named to Spark."""
+    return [recipe.data] if isinstance(recipe.data, str) else recipe.data
 
 
 def kept_files(data: Any, domain: Domain, ledger: Ledger | None) -> Kept:

@@ -103,6 +103,17 @@ def check_java() -> None:
         raise MissingJava(f"{java} is Java {found[1]}")
 
 
+def files_are_here() -> bool:
+    """Return whether a path without a scheme is of this machine, as far as the owner's settings tell."""
+    settings = [os.environ.get("HADOOP_CONF_DIR"), os.environ.get("YARN_CONF_DIR")]
+    try:
+        settings += [str(_settings_folder() / "core-site.xml")]
+        told = "fs.default" in _defaults()
+    except ImportError:  # without pyspark, which is told next
+        return False
+    return not told and not any(each is not None and os.path.exists(each) for each in settings)
+
+
 def _default_master() -> str | None:
     """Return the master of the owner's settings, None if they name none."""
     found = re.search(r"^\s*spark\.master(?:\s*[=:]\s*|\s+)(\S+)", _defaults(), re.MULTILINE)

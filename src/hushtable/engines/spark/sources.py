@@ -19,6 +19,7 @@ from hushtable.engines.sliced.naming import folded
 from hushtable.engines.sliced.paths import check_once
 from hushtable.engines.sliced.versions import MARKS, check_local_versions, check_versions
 from hushtable.engines.spark.jobs import ran
+from hushtable.engines.spark.sessions import files_are_here
 from hushtable.errors import BadData, HushtableError, shown
 
 if TYPE_CHECKING:
@@ -48,6 +49,19 @@ def frame_of(spark: SparkSession, data: Sequence[str], *, rows_are_units: bool =
     except Exception as error:  # raised below: what Spark says may quote a file, and so would the chain
         failed = str(error)
     raise _replaced(failed)
+
+
+def check_named(data: Sequence[str]) -> None:
+    """Raise for what names alone, and this machine's files, tell without Spark."""
+    for name in data:
+        if not _is_path(name):
+            continue
+        if _OTHERS.search(name):
+            _checked_format(name)
+        if ":" in name or not files_are_here():
+            continue
+        if not _is_pattern(name) and not os.path.exists(name):
+            raise BadData(f"there is no file {_said(name)}", "Check the path.")
 
 
 def local_paths(frame: DataFrame) -> list[str]:
