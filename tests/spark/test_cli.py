@@ -79,6 +79,19 @@ def publish(*arguments: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=300)
 
 
+@pytest.mark.long
+def test_a_folder_of_checkpoints_is_as_it_was(place: Place, tmp_path: Path) -> None:
+    """Spark makes a folder in it for each session."""
+    checkpoints = tmp_path / "checkpoints"
+    with (place.settings / "spark-defaults.conf").open("a") as file:
+        file.write(f"\nspark.checkpoint.dir {checkpoints.as_uri()}\n")
+
+    done = publish("rows", *PUBLISH, "--no-ledger", "--output", "out.parquet")
+
+    assert done.returncode == 0, done.stderr
+    assert list(checkpoints.iterdir()) == []
+
+
 def test_a_folder_of_parquet_becomes_a_release(place: Place) -> None:
     ht.Ledger.create("people.ledger", epsilon=2, about="people")
 

@@ -317,16 +317,19 @@ def test_no_two_tasks_draw_the_same_bits(driver: Callable[[], Driver], tmp_path:
 
 @pytest.mark.long
 def test_a_driver_whose_java_process_dies_says_so(
-    driver: Callable[[], Driver], publication: Publication
+    driver: Callable[[], Driver], publication: Publication, tmp_path: Path
 ) -> None:
     survivor = driver()
     everyone = descendants(survivor.process.pid)
     (java,) = [process for process in everyone if parent_of(process) == survivor.process.pid]
     deaths = [Death("draw", 4, "before", who=java)]
+    checkpoints = tmp_path / "checkpoints" / "of-the-session"
+    checkpoints.mkdir(parents=True)
 
     with pytest.raises(ht.BadData, match="the Java process of Spark is gone"):
-        survivor.do("publish", deaths=deaths, **publication.asked)
+        survivor.do("publish", deaths=deaths, checkpoints=checkpoints.as_uri(), **publication.asked)
 
+    assert list((tmp_path / "checkpoints").iterdir()) == []
     publication.check_charged()
     assert gone(everyone, seconds=LONGEST) == []
     survivor.process.kill()

@@ -87,8 +87,8 @@ def _unprinted() -> Iterator[None]:
             logger.removeFilter(is_of_others)
 
 
-def undone(action: Callable[[], object]) -> None:
-    """Undo something that was asked of Spark; if its Java process is gone, there is nothing to undo."""
+def undone(action: Callable[[], object]) -> bool:
+    """Undo something that was asked of Spark; return False if its Java process is gone, and cannot."""
     from py4j.protocol import Py4JError, Py4JJavaError
 
     try:
@@ -96,9 +96,9 @@ def undone(action: Callable[[], object]) -> None:
     except Py4JJavaError as error:  # it is there, and says no
         instead = _replaced(str(error))
     except (Py4JError, ConnectionError):
-        return
+        return False
     else:
-        return
+        return True
     raise instead
 
 

@@ -272,8 +272,20 @@ def _spark(master: str, folder: Path, gateway: Any) -> Iterator[SparkSession]:
         try:
             yield spark
         finally:
+            with suppress(Exception):
+                _forget_checkpoints(spark)
             with suppress(Exception):  # Java ends next, and takes with it what is left
                 spark.stop()
+
+
+def _forget_checkpoints(spark: SparkSession) -> None:
+    """Remove the folder that Spark makes for the checkpoints of each session, which has none."""
+    name = spark.sparkContext.getCheckpointDir()
+    if name is not None:
+        path = spark._jvm.org.apache.hadoop.fs.Path(name)
+        files = path.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
+        if not files.listStatus(path):
+            files.delete(path, False)
 
 
 def _tried(action: Callable[[], _T], master: str, report: Path) -> _T:

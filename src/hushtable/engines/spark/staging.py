@@ -2,13 +2,17 @@
 
 Promise: what is drawn from a slice is written by one attempt, whole, and read as often as needed; no failure
 makes it be drawn again. Only this user can read the folder. It is removed when the work ends; if this process
-is killed, on this machine by the next start, elsewhere by Spark's Java process, which ends then.
+is killed, on this machine by the next start, elsewhere by Spark's Java process, which ends then. If that is
+killed, it is removed where it is on this machine, and named where it is not.
 """
 
 from __future__ import annotations
 
+import re
+import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hushtable.engines.sliced.spills import spill_folder
@@ -34,11 +38,13 @@ def staging_folder(spark: SparkSession) -> Iterator[str]:
             yield (folder / "candidates").as_uri()
         return
     files, path = ran(lambda: _private_folder(spark, shared))
+    name = path.toString()
     try:
-        _check_reached(spark, path.toString())
-        yield f"{path.toString()}/candidates"
+        _check_reached(spark, name)
+        yield f"{name}/candidates"
     finally:
-        undone(lambda: _removed(files, path))
+        if not undone(lambda: _removed(files, path)):
+            _removed_without_java(name)
 
 
 def _private_folder(spark: SparkSession, parent: str) -> tuple[Any, Any]:
@@ -61,6 +67,19 @@ def _check_reached(spark: SparkSession, folder: str) -> None:
     if ran(lambda: spark.read.schema("id long").parquet(f"{folder}/reached").count()) != tasks:
         fact = "what workers write to the folder of spark.checkpoint.dir does not come to the driver"
         raise BadData(fact, "Set it to a folder that all of them share, as in hdfs:///user/me/private.")
+
+
+def _removed_without_java(name: str) -> None:
+    """Remove a folder that Java, which is gone, can no longer remove; or name it."""
+    here = re.fullmatch("file:/+(.*)", name)
+    folder = Path("/", here[1]) if here is not None else None
+    if folder is not None:
+        shutil.rmtree(folder, ignore_errors=True)
+        with suppress(OSError):
+            folder.parent.rmdir()  # Spark made it for this session, and it is empty
+    if folder is None or folder.exists():
+        fact = f"the Java process of Spark is gone, and has left the folder {name!r}"
+        raise BadData(fact, "Remove it: it says which cells are occupied.")
 
 
 def _removed(files: Any, path: Any) -> None:
