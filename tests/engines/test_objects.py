@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import duckdb
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.dataset as ds
 import pytest
 
 import hushtable as ht
@@ -97,3 +99,25 @@ def test_what_holds_no_rows_is_refused() -> None:
         ht.count(7, domain=DOMAIN)
 
     assert "DuckDB relation" in str(caught.value)
+
+
+def test_datasets_of_arrow_are_read_with_their_folders(tmp_path: Path) -> None:
+    whole = pa.table({"home": ["north", "south", "north"], "age": [34, 61, 7]})
+    homes = ds.partitioning(pa.schema([("home", pa.string())]), flavor="hive")
+    ds.write_dataset(whole, tmp_path / "rows", format="parquet", partitioning=homes)
+    rows = ds.dataset(tmp_path / "rows", partitioning=homes)
+    parts = [ds.dataset(tmp_path / "rows" / f"home={home}") for home in ("north", "south")]
+    ages = ht.Domain(age=ht.bins(0, 100, step=10))
+
+    counted = ht.count(whole, domain=DOMAIN)
+    for data in (rows, str(tmp_path / "rows")):
+        again = ht.count(data, domain=DOMAIN)
+        assert (again.keys == counted.keys).all()
+        assert (again.counts == counted.counts).all()
+    assert ht.count(rows.filter(ds.field("age") > 30), domain=DOMAIN).counts.sum() == 2
+    assert ht.count(ds.dataset(parts), domain=ages).counts.sum() == 3
+    with pytest.raises(ht.BadData, match="is given twice"):
+        ht.count(ds.dataset([parts[0], parts[0]]), domain=ages)
+    (tmp_path / "rows" / "_delta_log").mkdir()
+    with pytest.raises(ht.BadData, match="Delta"):
+        ht.count(rows, domain=DOMAIN)

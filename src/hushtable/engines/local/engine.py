@@ -13,6 +13,7 @@ from typing import Any
 
 from hushtable.engines.local.rows import opened_rows
 from hushtable.engines.sliced.counting import CountedRows, CountRequest, counted_here
+from hushtable.engines.sliced.objects import dataset_files
 from hushtable.engines.sliced.paths import kept_paths
 from hushtable.files.apart import Kept
 
@@ -31,8 +32,8 @@ class LocalEngine:
         """Return a path, a folder, a pattern, a database, or the files of an Arrow dataset."""
         given = [data] if isinstance(data, str | os.PathLike) else data
         dataset = sys.modules.get("pyarrow.dataset")
-        if dataset is not None and isinstance(given, dataset.FileSystemDataset):
-            given = list(given.files)
+        if dataset is not None and isinstance(given, dataset.Dataset):
+            given = dataset_files(given)
         if not isinstance(given, list | tuple):
             return kept_paths([])
         return kept_paths(os.fsdecode(path) for path in given if isinstance(path, str | os.PathLike))

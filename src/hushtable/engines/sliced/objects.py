@@ -10,11 +10,14 @@ Cost: streams are read once and never held as a whole; what is collected is in m
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from hushtable.engines.sliced.arrow import registered
 from hushtable.engines.sliced.naming import folded
+from hushtable.engines.sliced.paths import check_once
+from hushtable.engines.sliced.versions import check_local_versions
 from hushtable.errors import BadData, shown
 
 if TYPE_CHECKING:
@@ -78,6 +81,12 @@ def _arrow(data: Any) -> Any:
 
     if isinstance(data, pa.Table):
         return data
+    dataset = sys.modules.get("pyarrow.dataset")
+    if dataset is not None and isinstance(data, dataset.Dataset):
+        files = dataset_files(data)
+        check_once(files)
+        check_local_versions(files)
+        return data.scanner().to_reader()
     if hasattr(data, "__arrow_c_stream__"):
         return pa.RecordBatchReader.from_stream(data)
     if hasattr(data, "__arrow_c_array__"):
@@ -85,6 +94,14 @@ def _arrow(data: Any) -> Any:
     if hasattr(data, "to_pyarrow_batches"):  # tables of ibis before they had a stream
         return data.to_pyarrow_batches()
     return None
+
+
+def dataset_files(dataset: Any) -> list[str]:
+    """Return the files of this machine that a dataset of Arrow reads."""
+    if hasattr(dataset, "children"):
+        return [file for each in dataset.children for file in dataset_files(each)]
+    here = hasattr(dataset, "files") and dataset.filesystem.type_name == "local"
+    return list(dataset.files) if here else []
 
 
 def _exact(data: Any, names: Sequence[str]) -> Any:
