@@ -27,6 +27,7 @@ import hushtable as ht
 from benchmarks.real import DATA, MISSING
 from benchmarks.report import Bar, Figure, Say, Sheet
 from benchmarks.topdown import top_down
+from hushtable.answers.synthetic.levels import whole_levels
 from hushtable.laws.gaussian import Gaussian
 from hushtable.laws.geometric import Geometric
 from hushtable.laws.law import NoiseLaw
@@ -42,6 +43,8 @@ Array = NDArray[np.float64]
 Numbers = NDArray[np.int64]
 
 _RELEASES = 3
+_BIASED = ("LODES RI, block groups", "flights")
+_CLASSES = (("0", 0, 0), ("1 to 9", 1, 9), ("10 to 99", 10, 99), ("100 and more", 100, 10**12))
 _CELLS = 1_000_000
 _MOST_DENSE = 1_000_000  # nodes of a level that are listed
 
@@ -280,6 +283,54 @@ def _rows(table: Levelled, cost: Cost) -> Iterator[tuple[str | Figure, ...]]:
         )
 
 
+def bias(say: Say) -> Sheet:
+    """What whole numbers are off by on average, by what is true; and the noisy counts beside them."""
+    sheet = Sheet(
+        "hierarchies: what whole numbers are off by on average, epsilon 1",
+        ("table", "level", "true counts", "nodes", "whole numbers", "noisy counts"),
+        "Published nodes of complete levels, and of the lowest one, whose rows were chosen for being large.",
+    )
+    if MISSING:
+        sheet.add(MISSING, *("",) * 5)
+        return sheet
+    cost = COSTS[1]
+    for table in (each for each in tables() if each.name in _BIASED):
+        nodes = table.nodes()
+        tree, cells = nodes.tree, nodes.tree.of(table.codes, range(2))
+        say(table.name)
+        found: dict[tuple[int, str], list[tuple[float, float, int]]] = {}
+        for _ in range(_RELEASES):
+            fit = fit_of(drawn(table, cost), cost)
+            whole = whole_levels(fit, total=round(float(fit.masses[0][0])))
+            for level in range(1, tree.levels):
+                if tree.staying <= level < tree.levels - 1:
+                    continue
+                some, mine = fit.levels[level].prefixes, tree.holding(cells, level)
+                places = np.searchsorted(some, mine).clip(max=some.size - 1)
+                kept = some[places] == mine
+                truth = np.bincount(places[kept], weights=table.counts[kept], minlength=some.size)
+                for label, low, high in _CLASSES:
+                    rows = (truth >= low) & (truth <= high)
+                    if rows.any():
+                        off = (
+                            whole[level].numbers[rows] - truth[rows],
+                            fit.levels[level].counts[rows] - truth[rows],
+                        )
+                        one = float(off[0].mean()), float(off[1].mean()), int(rows.sum())
+                        found.setdefault((level, label), []).append(one)
+        for (level, label), each in found.items():
+            means = np.mean(each, axis=0)
+            sheet.add(
+                table.name,
+                nodes.labels[level],
+                label,
+                f"{means[2]:,.0f}",
+                f"{means[0]:+.2f}",
+                f"{means[1]:+.2f}",
+            )
+    return sheet
+
+
 def times(say: Say) -> Sheet:
     """Publishing 10^6 occupied cells of 10^12: a hierarchy beside a flat summary of cells."""
     sheet = Sheet(
@@ -320,4 +371,4 @@ def times(say: Say) -> Sheet:
     return sheet
 
 
-SHEETS = (levels, times)
+SHEETS = (levels, bias, times)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -139,3 +140,40 @@ def test_empty_nodes_pass_as_often_as_they_should() -> None:
         found = chernoff_follows(len(empty), 3998 * times, a**least / (1 + a))
         assert (found > ALARM) == right
     assert chernoff_follows(sum(place < 2000 for place in empty), len(empty), 0.5) > ALARM
+
+
+def test_questions_say_how_levels_share_epsilon(tmp_path: Path) -> None:
+    values = ["a1", "a2", "b1"]
+    domain = ht.Domain(home=ht.categories(values, levels={"county": 1}), sex=ht.categories(["f", "m"]))
+    data = domain.decode(np.array([[0, 0], [1, 1], [2, 0]] * 200))
+    levels = ("county(home)", "home", "sex")
+
+    def shares(*ask: object) -> tuple[int, ...] | None:
+        structure = ht.Hierarchy(*levels)
+        output = tmp_path / f"{len(list(tmp_path.iterdir()))}.parquet"
+        release = ht.publish(
+            data,
+            domain=domain,
+            epsilon=1,
+            size=10,
+            structure=structure,
+            ask=list(ask),
+            output=output,
+            ledger=False,
+        )
+        made = release.terms.structure
+        assert isinstance(made, ht.Hierarchy)
+        assert release.terms.sensitivity == sum(made.shares or ())
+        return made.shares
+
+    # A level that nobody asks has a tenth of the mean; the total counts a fifth of a question.
+    assert shares("county(home)", "home", "home,sex") == (6, 31, 31, 31)
+    assert shares({"ask": "county(home)", "weight": 3}, "county(home),sex") == (6, 68, 3, 23)
+    structure = ht.Hierarchy(*levels, shares=[1, 2, 2, 2])
+    words = {"domain": domain, "epsilon": 1, "size": 10, "output": tmp_path / "no.parquet", "ledger": False}
+    with pytest.raises(ht.BadChoice, match="so do shares"):
+        ht.publish(data, structure=structure, ask=["home"], **words)  # type: ignore[arg-type]
+    with pytest.raises(ht.BadChoice, match="no level of the hierarchy is as fine"):
+        ht.publish(data, structure=ht.Hierarchy("home"), ask=["sex"], **words)  # type: ignore[arg-type]
+    with pytest.raises(ht.BadChoice, match="Leave structure or the questions out"):
+        ht.publish(data, structure=ht.Tree(), ask=["home"], **words)  # type: ignore[arg-type]

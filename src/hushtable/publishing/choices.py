@@ -23,7 +23,7 @@ from hushtable.planning.plan import PLAN_RULE, Plan
 from hushtable.planning.questions import asked_questions, planned_by_default, planned_for
 from hushtable.planning.sharing import Budget
 from hushtable.structures.cells import Cells
-from hushtable.structures.registry import as_structure
+from hushtable.structures.registry import as_structure, is_structure
 from hushtable.structures.structure import NodeSpace, Structure
 from hushtable.structures.table_space import largest_of
 
@@ -280,6 +280,19 @@ def usual_structure(
     if found is None:
         return Usual(_CELLS, None, None)
     return Usual(found.structure, found.total_share, found.whole)
+
+
+def shared_for(structure: object, domain: Domain, ask: object) -> Structure | None:
+    """Return a structure whose nodes share epsilon for questions; None where questions say something else."""
+    if ask is None or not is_structure(structure) or not structure.asks:  # type: ignore[attr-defined]
+        return None
+    questions = asked_questions(domain, ask)
+    if any(question.ranges for question in questions):
+        fact = "ranges are asked for, and a hierarchy is for groups"
+        raise BadChoice(fact, "Leave `:ranges` out; a level of runs serves ranges, as in 16(day).")
+    weighed = [(question.items, question.weight) for question in questions]
+    found: Structure = structure.for_questions(domain, weighed)  # type: ignore[attr-defined]
+    return found
 
 
 def check_ask(ask: object, **others: object) -> None:

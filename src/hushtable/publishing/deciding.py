@@ -36,6 +36,7 @@ from hushtable.publishing.choices import (
     check_ask,
     choice_over,
     planned_structure,
+    shared_for,
     takes_size,
     threshold_choice,
     usual_structure,
@@ -99,7 +100,9 @@ def decided(recipe: Recipe) -> Decision:
     finest = as_domain(recipe.domain)
     domain = finest if recipe.level is None else finest.at(recipe.level)
     wanted: Any = recipe.summary
-    check_ask(recipe.ask, structure=recipe.structure, summary=wanted, plan=recipe.plan)
+    shared = shared_for(recipe.structure, domain, recipe.ask)
+    said = None if shared is not None else recipe.structure
+    check_ask(recipe.ask, structure=said, summary=wanted, plan=recipe.plan)
     distributed = recipe.engine == "spark" or engine_of(recipe.data).distributed
     one = recipe.measure.sensitivities
     law = _law(recipe, domain)
@@ -126,7 +129,7 @@ def decided(recipe: Recipe) -> Decision:
         noised, entire = usual.structure, usual.whole
         total_share = usual.total_share if total_share is None else total_share
     elif recipe.structure is not None and not auto:
-        noised = recipe.structure  # type: ignore[assignment]
+        noised = recipe.structure if shared is None else shared  # type: ignore[assignment]
     for_total = budget_of_total(budget, total_share, noised)
     plan = _plan(recipe, finest, noised, law, total_share=for_total / budget)
     if auto:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
 
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from hushtable.domain.columns import as_column, as_numbers, as_text_column
 from hushtable.domain.domain import Domain
 from hushtable.domain.encoding import encode
-from hushtable.domain.items import Item, attribute_at, fineness, items_of, label_of
+from hushtable.domain.items import Item, attribute_at, fineness, is_as_fine, items_of, label_of
 from hushtable.domain.keys import KeySpace, ascending
 from hushtable.domain.measure import Measure
 from hushtable.errors import BadChoice, BadRelease, BadTable, shown
@@ -66,6 +67,7 @@ class Hierarchy(Structure):
     row: ClassVar[str] = "node"
     needs_levels: ClassVar[bool] = True
     prunes: ClassVar[bool] = True
+    asks: ClassVar[bool] = True
     weighing: ClassVar[str] = ", each times the share of its level"
 
     levels: tuple[str, ...]
@@ -161,6 +163,32 @@ class Hierarchy(Structure):
             staying=self.complete or 1,
         )
         return HierarchySpace(self, domain, tree, tuple(places))
+
+    def for_questions(
+        self, domain: Domain, questions: Sequence[tuple[tuple[Item, ...], Fraction]]
+    ) -> Hierarchy:
+        """Return it with shares of epsilon for questions.
+
+        A question is answered by the coarsest level that tells its groups apart. The error there goes with
+        its share alone, so that shares that are as the weights of the questions have the least weighted
+        product of errors. A level that no question needs has a tenth of what others have on average, for
+        whatever lies between; the total counts a fifth of a question.
+        """
+        if self.shares is not None:
+            fact = "questions say how levels share epsilon, and so do shares"
+            raise BadChoice(fact, "Leave the shares or the questions out.")
+        nodes, weights = self.over(domain), [Fraction(0)] * len(self.levels)
+        for items, weight in questions:
+            level = next((level for level in range(1, nodes.levels) if nodes.tells(level, items)), None)
+            if level is None:
+                said = shown(", ".join(label_of(domain, item) for item in items))
+                fact = f"no level of the hierarchy is as fine as the question {said}"
+                raise BadChoice(fact, "Name another level, or leave the question out.")
+            weights[level - 1] += weight
+        mean = sum(weights) / len(weights)
+        wanted = [mean / 5, *(max(weight, mean / 10) for weight in weights)]
+        shares = [max(1, round(100 * each / sum(wanted))) for each in wanted]
+        return Hierarchy(*self.levels, shares=shares, complete=self.complete)
 
     def over_codes(self, shape: Sequence[int], *, keys: Sequence[str] = ()) -> NoReturn:
         """Refuse attributes without names."""
@@ -281,6 +309,10 @@ class HierarchySpace(NodeSpace):
             ]
             for stages in self.tree.stages
         ]
+
+    def tells(self, level: int, items: Sequence[Item]) -> bool:
+        """Return whether a level tells apart all that these items do."""
+        return all(any(is_as_fine(self.domain, own, item) for own in self.items[level]) for item in items)
 
     @cached_property
     def labels(self) -> list[str]:

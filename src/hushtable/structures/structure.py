@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.domain.domain import Domain
+from hushtable.domain.items import Item
 from hushtable.domain.keys import KeySpace
 from hushtable.domain.measure import Measure
 from hushtable.laws.law import NoiseLaw
@@ -112,6 +113,7 @@ class Structure(Protocol):
     needs_levels: ClassVar[bool] = False  # whether readers must know the levels of attributes
     prunes: ClassVar[bool] = False  # whether it stops by itself where noise would make it grow
     key_words: ClassVar[int] = 0  # random words for its public keys, if it has any
+    asks: ClassVar[bool] = False  # whether questions say how its nodes share epsilon
     weighing: ClassVar[str] = ""  # how counts are weighed where they do not share epsilon equally
 
     @property
@@ -157,6 +159,12 @@ class Structure(Protocol):
     def taken(self, method: Method, /) -> Method:
         """Return a method as the structure takes it."""
         return method
+
+    def for_questions(
+        self, domain: Domain, questions: Sequence[tuple[tuple[Item, ...], Fraction]]
+    ) -> Structure:
+        """Return it with shares of epsilon for questions, by the items and the weight of each."""
+        return self
 
     def check_method(self, method: Method, measure: Measure = ROWS) -> None:
         """Raise `BadChoice` where a summary, or what is counted, makes no sense of it."""
