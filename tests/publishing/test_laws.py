@@ -354,7 +354,7 @@ def test_a_plan_shows_all_laws_side_by_side() -> None:
     words: dict[str, Any] = {"size": 10_000, "expect_cells": 20_000, "expect_mean": 100, "expect_sd": 30}
     unit = ht.Unit("person", max_cells=10)
     plan = ht.plan(homes, unit=unit, **words, **APPROXIMATE)
-    page = str(plan)
+    page = plan.details
 
     assert plan.law_name == "gaussian"
     for law, cutoff in (
