@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import hushtable as ht
+from hushtable.engines.local import postgres
 from hushtable.engines.local.addresses import Address, ServerRows
 from hushtable.engines.local.rows import opened_rows
 from tests.engines.contracts.refusals import Refuse
@@ -156,6 +157,24 @@ def test_no_object_of_others_takes_the_place_of_ours(clinic: Server) -> None:
         clinic.sql("DROP SCHEMA evil CASCADE")
 
 
+def test_a_table_is_locked_before_the_snapshot(clinic: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Emptied after the snapshot and before it is read, it would seem empty: no snapshot hides that."""
+    clinic.sql("CREATE TABLE clinic.loaded AS SELECT * FROM clinic.visits")
+    described = postgres.ServerSession.described
+
+    def emptied_first(self: postgres.ServerSession, sql: str) -> list[postgres.SentColumn]:
+        clinic.sql("SET lock_timeout = '50ms'")
+        with pytest.raises(Exception, match="lock timeout"):
+            clinic.sql("TRUNCATE clinic.loaded")
+        clinic.sql("RESET lock_timeout")
+        return described(self, sql)
+
+    monkeypatch.setattr(postgres.ServerSession, "described", emptied_first)
+
+    assert counts_of(ht.count(clinic.url(), table="clinic.loaded", domain=X)) == {(1,): 5}
+    clinic.sql("DROP TABLE clinic.loaded")
+
+
 def test_rows_are_those_of_one_snapshot(clinic: Server) -> None:
     where = ServerRows(Address(clinic.url()), "clinic.visits")
     opened = opened_rows(
@@ -163,10 +182,6 @@ def test_rows_are_those_of_one_snapshot(clinic: Server) -> None:
     )
     with opened as rows:
         clinic.sql("INSERT INTO clinic.visits VALUES (9, 9)")
-        clinic.sql("SET lock_timeout = '50ms'")
-        with pytest.raises(Exception, match="lock timeout"):  # to empty it, one waits until it is read
-            clinic.sql("TRUNCATE clinic.visits")
-        clinic.sql("RESET lock_timeout")
         found = rows.connection.execute(f"SELECT x FROM ({rows.sql}) AS rows").fetchall()
         clinic.sql("DELETE FROM clinic.visits WHERE x = 9")
 
