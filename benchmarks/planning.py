@@ -190,6 +190,7 @@ def _range_errors(table: Table, epsilon: Fraction, size: int, sizes: list[int]) 
     assert isinstance(nodes, PrunedSpace)
     laws = [Geometric(epsilon * share / nodes.per_cell) for share in nodes.tree.shares]
     fit = fitted(nodes.tree, drawn.codes[:, 0], drawn.counts, laws=laws, cutoff=drawn.cutoff or 1.0)
+    fit = fit.with_own(drawn.weights)
     running = np.append(0, np.cumsum(table.counts))
     errors = np.zeros(len(sizes))
     for place, width in enumerate(sizes):

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 import hushtable as ht
 from benchmarks import boxes, dense
 from benchmarks.dense import Ranges
-from benchmarks.pruned import Counted, Drawn, Unbounded, Unexpected, drawn, over
+from benchmarks.pruned import Drawn, drawn, over
 from benchmarks.ranges import (
     CELLS,
     COLUMNS,
@@ -40,7 +40,7 @@ from hushtable.answers.nodes.ranges import Ranges as Asked
 from hushtable.answers.pruned.coverage import LineCoverage
 from hushtable.answers.pruned.walking import walked
 from hushtable.noise import KeyStream
-from hushtable.structures.fitting import Level, fitted
+from hushtable.structures.fitting import fitted
 from hushtable.structures.pruned import PrunedSpace
 
 Array = NDArray[np.float64]
@@ -122,7 +122,7 @@ def _compared(placement: str, say: Say) -> Compared:
     """Measure pruned trees beside everything else."""
     if placement not in _COMPARED:
         asking, nodes = Asking.about(_TABLES[placement]()), over((CELLS,), ht.Tree())
-        (tree,) = _tree_errors(say, placement, asking, nodes, {"filter": Level})
+        (tree,) = _tree_errors(say, placement, asking, nodes, {"filter": False})
         others = [_arm_errors(say, placement, asking, arm) for arm in arms() if arm.structure is not None]
         _COMPARED[placement] = Compared(asking, tree, others, _dense_errors(say, placement, asking))
     return _COMPARED[placement]
@@ -213,7 +213,7 @@ def _dense_errors(say: Say, placement: str, asking: Asking) -> Errors:
 
 
 def _tree_errors(
-    say: Say, placement: str, asking: Asking, nodes: PrunedSpace, kinds: dict[str, type[Level]]
+    say: Say, placement: str, asking: Asking, nodes: PrunedSpace, kinds: dict[str, bool]
 ) -> list[Errors]:
     """Measure pruned trees: the same ones for each kind of fit."""
     label = f"tree of {nodes.tree.branching}"
@@ -223,17 +223,12 @@ def _tree_errors(
         say(f"{placement}, {label}: release {number + 1} of {_MORE}")
         tree = drawn(asking.table.sparse, nodes, epsilon=EPSILON, size=SIZE)
         rows, cutoffs = rows + tree.rows / _MORE, cutoffs + tree.cutoff / _MORE
-        for name, kind in kinds.items():
-            errors[name].append(asking.of_cells(tree.cells(kind)))
+        for name, squares in kinds.items():
+            errors[name].append(asking.of_cells(tree.cells(squares=squares)))
     return [Errors(label, name, np.array(found), cutoffs, rows) for name, found in errors.items()]
 
 
-_PARTS: dict[str, type[Level]] = {
-    "all": Level,
-    "without least squares": Counted,
-    "masses below 0": Unbounded,
-    "without expectations": Unexpected,
-}
+_FITS = {"by halves": False, "least squares": True}
 _BRANCHINGS = 4, 8, 32, 64
 _SHARES = {"equal shares": (1,) * 6, "root 1/8": (1, *(8,) * 5), "root 1/4, next 3/4": (1, 3, 4, 4, 4, 4)}
 
@@ -244,19 +239,18 @@ def parts(say: Say) -> Sheet:
         title=f"What parts of a pruned tree are worth: m = 2^20, epsilon 0.1, size {SIZE:,}",
         columns=("placement", "tree", "fit", "cutoff", "rows", *COLUMNS, "releases", "± %"),
         note=(
-            "Tables and ranges as above. The first four rows of a placement are of the same releases. "
-            "Without least squares, a node has its noisy count, or less where its parent has less. Without "
-            "expectations, absent children lie around 0 by the cutoff, and kept ones anywhere. If nothing "
-            "else is said, the root has a quarter of another level's share of epsilon."
+            "Tables and ranges as above. The first two rows of a placement are of the same releases: what "
+            "is published, and what least squares alone make of it. If nothing else is said, the root has a "
+            "quarter of another level's share of epsilon."
         ),
     )
     for placement, table in _TABLES.items():
         measure = partial(_tree_errors, say, placement, Asking.about(table()))
-        found = measure(over((CELLS,), ht.Tree()), _PARTS)
+        found = measure(over((CELLS,), ht.Tree()), _FITS)
         for label, shares in _SHARES.items():
-            found += measure(over((CELLS,), ht.Tree(), shares=shares), {label: Level})
+            found += measure(over((CELLS,), ht.Tree(), shares=shares), {label: False})
         for branching in _BRANCHINGS:
-            found += measure(over((CELLS,), ht.Tree(branching=branching)), {"all": Level})
+            found += measure(over((CELLS,), ht.Tree(branching=branching)), {"by halves": False})
         for each in found:
             sheet.add(placement, each.kind, each.name, *each.figures)
     return sheet
@@ -325,8 +319,8 @@ def _check_answers() -> None:
     terms, tree = release.terms, over((CELLS,), ht.Tree()).tree
     cutoff = terms.cutoff or 1.0
     laws = [terms.law_at(share) for share in tree.shares]
-    fit = fitted(tree, release.codes[:, 0], release.counts, laws=laws, cutoff=cutoff)
-    found = Drawn(tree, fit, cutoff)
+    squares = fitted(tree, release.codes[:, 0], release.counts, laws=laws, cutoff=cutoff)
+    found = Drawn(tree, squares.with_own(release.weights), cutoff, squares)
     sums = WAYS["cells"].answers(found.cells(), ranges)
     for start, stop, sum_, value, low, high in zip(*ranges, sums, *_answered(found, ranges), strict=True):
         asked = release.total(cell=ht.between(int(start), int(stop)), assume="even")

@@ -312,9 +312,9 @@ def test_for_ranges_a_tree_is_recommended_where_it_is_clearly_better() -> None:
     assert found.against_cells == pytest.approx(np.exp(found.tree.score - found.recommended.score))
     said = " ".join(found.details.split())
     assert "For ranges: a tree, by --structure tree --size 100000. Its errors are " in said
-    assert re.search(r"ranges of so many cells 100 .* tree from 324 ", said)
+    assert re.search(r"ranges of so many cells 100 .* tree from 245 ", said)
     again = json.loads(json.dumps(found.to_dict(), allow_nan=False))
-    assert (again["structure"], again["tree"]["name"]) == ("tree", "tree from 324")
+    assert (again["structure"], again["tree"]["name"]) == ("tree", "tree from 245")
     assert again["tree"]["rows"] == found.tree.rows
     assert again["against_cells"] == found.against_cells
 

@@ -85,7 +85,7 @@ def test_nodes_are_kept_with_all_above_them_by_their_laws() -> None:
 
 
 def test_the_variance_within_a_node_is_that_of_all_orders_of_its_children() -> None:
-    known = Known(kept_share=0.3, kept=Off(5.0, 7.0), absent=Off(2.0, 3.0), uneven=0.0, jump=1.0)
+    known = Known(kept_share=0.3, kept=Off(5.0, 9.0), divided=7.0, absent=Off(2.0, 3.0), uneven=0.0, jump=1.0)
     shares = np.array([1.0, 1.0, 0.4, 0.0])
     sums = np.zeros(2)
     for states in product((0, 1), repeat=4):
@@ -106,13 +106,13 @@ def test_a_size_is_kept_to_unless_noise_would_fill_it() -> None:
     rate = Fraction(1)
     table = ProfileTree(PAPER, cells_total=1 << 16, branching=16)
     level_rate = rate * 4 / sum(table.tree.shares)
-    least = least_cutoff(16, Geometric(level_rate))
+    least = least_cutoff(16, Geometric(level_rate), levels=table.tree.levels)
 
     few, all_of_it = predicted(rate=rate, size=2000), predicted(rate=rate, size=60_000)
 
     assert few.rows == pytest.approx(2000)
     assert few.cutoff > least == all_of_it.cutoff
-    assert all_of_it.rows < 12_000
+    assert all_of_it.rows < 15_000
     assert PrunedTree(table, laws=level_laws(table.tree, level_rate), cutoff=least).rows == all_of_it.rows
     by_cutoff = predicted(rate=rate, cutoff=few.cutoff)
     assert by_cutoff.rows == pytest.approx(2000, rel=0.02)
@@ -167,6 +167,7 @@ def measured(
         tree = drawn.nodes.tree
         laws = level_laws(tree, rate * tree.least_share / nodes.per_cell)
         fit = fitted(tree, drawn.codes[:, 0], drawn.counts, laws=laws, cutoff=drawn.cutoff or 1.0)
+        fit = fit.with_own(drawn.weights)
         rows += len(drawn) / releases
         running = np.append(0, np.cumsum(counts))
         for place, width in enumerate(sizes):

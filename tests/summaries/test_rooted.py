@@ -17,7 +17,7 @@ from hushtable.laws.geometric import Geometric
 from hushtable.noise import BitSource, KeyStream, two_sided_geometric
 from hushtable.structures.addresses import LineAddresses, MortonAddresses
 from hushtable.structures.branching import BranchingTree, least_cutoff
-from hushtable.structures.fitting import own_masses
+from hushtable.structures.halving import own_masses
 from hushtable.structures.lines import Line
 from hushtable.structures.pruned import PrunedSpace
 from hushtable.summaries.candidates import noisy
@@ -166,7 +166,7 @@ def test_noise_alone_does_not_make_a_tree_grow(branching: int) -> None:
         return noisy(counts, Geometric(rate), stream)
 
     nothing = Occupied(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
-    least = least_cutoff(branching, Geometric(rate))
+    least = least_cutoff(branching, Geometric(rate), levels=tree.levels)
     sizes = [
         rooted_tree(nothing, tree, noised, stream, cutoff=least, size=10**6, root_stays=True).numbers.size
         for _ in range(runs(50))
@@ -258,7 +258,7 @@ def largest_law(counts: list[int]) -> Callable[[Fraction], FloatLaw]:
         values, chances = masses(rate, 80)
         one, two = np.meshgrid(values + counts[0], values + counts[1], indexing="ij")
         both = np.outer(chances, chances)
-        least = -(-rate.denominator // rate.numerator)
+        least = 1  # in a tree of two levels, at ln(2/2) folds
         seen = np.maximum(one, two) >= least
         first = float((both * seen * np.where(one == two, 0.5, one > two)).sum())
         none = float((both * ~seen).sum())
@@ -371,12 +371,12 @@ def test_thinning_keeps_what_a_smaller_filter_would_publish(method: ht.Filter, s
 
 def test_a_cutoff_that_lets_noise_grow_is_refused() -> None:
     table = ht.SparseTable(shape=(1000,), codes=[3], counts=[4])
-    # Ten bits are four levels of up to 16 children: the rate is 4/13, and (ln 8 + 1) 13/4 is 10.008.
+    # Ten bits are four levels of up to 16 children: the rate is 4/13, and ln 8 13/4 is 6.76.
     with pytest.raises(
-        ht.BadNumber, match=r"cutoff='10' is so low that noise makes a tree grow\. Give 11 or more"
+        ht.BadNumber, match=r"cutoff='6' is so low that noise makes a tree grow\. Give 7 or more"
     ):
-        ht.summarize(table, ht.Filter(cutoff=10), epsilon=1, structure="tree")
-    assert len(ht.summarize(table, ht.Filter(cutoff=11), epsilon=1, structure="tree")) >= 1
+        ht.summarize(table, ht.Filter(cutoff=6), epsilon=1, structure="tree")
+    assert len(ht.summarize(table, ht.Filter(cutoff=7), epsilon=1, structure="tree")) >= 1
 
 
 @pytest.mark.parametrize(

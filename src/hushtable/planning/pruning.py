@@ -36,6 +36,8 @@ from hushtable.structures.fitting import ALIKE
 from hushtable.structures.lines import Line
 
 _LEAST = 1e-300  # so that nothing is divided by 0
+_CHANCE = 1.0  # people: nobody is told from noise better than that
+_UNTOLD = 1.25  # by simulation: which of them are which is not known
 _CLOSE = 500  # a cutoff is searched for to so many parts of it
 
 
@@ -58,7 +60,8 @@ class Known:
     """What is known of the children of kept nodes, on one level."""
 
     kept_share: float
-    kept: Off
+    kept: Off  # as what they tell of their parent
+    divided: float  # the same in truth, as their part of what their parent has
     absent: Off
     uneven: float  # the mean sum of squares of the cells in an absent child
     jump: float  # of the occupied cells in absent children: the size that matters
@@ -187,6 +190,11 @@ class PrunedTree:
         own = around / (around + variance)
         true = own**2 * (trust**2 * square_noise + (1 - trust) ** 2 * off)
         true += (1 - own) ** 2 * square_apart - 2 * own * (1 - own) * trust * both
+        # What is far from an even share is told from noise, and what is near to it is drawn there: each child
+        # by itself, so that errors are little more than those of the nearer one.
+        noisy = trust**2 * second / np.maximum(lifted, _LEAST) + (1 - trust) ** 2 * off
+        squares = np.maximum(apart**2, _CHANCE)
+        divided = _UNTOLD * float(kept @ (squares * noisy / (squares + noisy))) / some
         # 3. Absent children: the fit takes what lifted the kept ones for a difference of the others.
         share = float(kept.sum() / max(examined.sum(), _LEAST))
         mean = float(absent @ counts) / max(float(absent.sum()), _LEAST)
@@ -197,6 +205,7 @@ class PrunedTree:
         return Known(
             kept_share=share,
             kept=Off(own * variance, max(true, 0.0)),
+            divided=min(divided, max(true, 0.0)),
             absent=Off(taken, spread),
             uneven=uneven,
             jump=jump,

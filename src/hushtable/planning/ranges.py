@@ -57,7 +57,7 @@ def within(known: Known, children: int) -> tuple[Within, Within]:
         other = float(chance @ (off * (2 * share - 1 - squares))) / (children * max(children - 1, 1))
         return Within(same - other, other)
 
-    return part(number, kept, known.kept.true), part(children - number, absent, known.absent.true)
+    return part(number, kept, known.divided), part(children - number, absent, known.absent.true)
 
 
 def _binomial(number: int, chance: float) -> Array:

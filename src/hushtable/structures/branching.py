@@ -21,6 +21,7 @@ _USUAL = 4  # the share of a level, where the root has 1
 # By simulation on lines and squares (docs/decisions/041). A node of a line should hold `_FEW` deviations of
 # the noise; where it holds less, shares fall as this power of it. In trees of `_MANY` levels none falls.
 _FEW, _FALLING, _MANY = 34.0, 0.75, 8
+_SHALLOW = 4  # levels below the root, up to which noise alone may keep one child of each empty node
 
 
 class BranchingTree:
@@ -130,26 +131,28 @@ class BranchingTree:
         return found
 
 
-def least_cutoff(branching: int, law: NoiseLaw, *, weight: int = 1) -> int:
+def least_cutoff(branching: int, law: NoiseLaw, *, levels: int, weight: int = 1) -> int:
     """Return the smallest cutoff at which noise alone does not make a tree grow, of weighed counts: public.
 
-    An empty node sends b P[X >= c] of its b children over a cutoff c on average. At a distance of ln(b/2) + 1
-    folds, that is about 1/e.
+    An empty node sends b P[X >= c] of its b children over a cutoff c on average. At a distance of ln(b/2)
+    folds, that is one, which adds few nodes where levels are few; at ln(b/2) + 1 folds, which deep trees
+    have, it is 1/e.
 
     >>> from fractions import Fraction
     >>> from hushtable.laws.geometric import Geometric
-    >>> least_cutoff(16, Geometric(Fraction(1, 60)))
-    185
+    >>> [least_cutoff(16, Geometric(Fraction(1, 60)), levels=levels) for levels in (4, 16)]
+    [125, 185]
     """
-    return ceil(law.floats.distance(log(branching / 2) + 1) * weight)
+    folds = log(branching / 2) + min(max((levels - 1) / _SHALLOW - 1, 0.0), 1.0)
+    return max(ceil(law.floats.distance(folds) * weight), 1)
 
 
 def lowest_rank(tree: BranchingTree, laws: Sequence[NoiseLaw]) -> int:
     """Return the smallest weighed count at which noise alone makes no level grow: public."""
     if tree.levels == 1:
-        return least_cutoff(tree.branching, laws[0])
+        return least_cutoff(tree.branching, laws[0], levels=1)
     levels = zip(laws[1:], tree.weights[1:], strict=True)
-    return max(least_cutoff(tree.branching, law, weight=weight) for law, weight in levels)
+    return max(least_cutoff(tree.branching, law, levels=tree.levels, weight=weight) for law, weight in levels)
 
 
 def shares_by(tree: BranchingTree, total: float) -> tuple[int, ...]:

@@ -23,7 +23,7 @@ from hushtable.laws.law import NoiseLaw
 from hushtable.methods.settings import Filter, Method
 from hushtable.structures.addresses import MOST_BITS, Addresses, LineAddresses, MortonAddresses
 from hushtable.structures.branching import BranchingTree
-from hushtable.structures.fitting import own_masses
+from hushtable.structures.halving import own_masses
 from hushtable.structures.intervals import Intervals, check_codes, codes_in, columns_of
 from hushtable.structures.orders import (
     MORTON,

@@ -86,7 +86,8 @@ def check_pruned(nodes: PrunedSpace, method: Method, *, law_at: Callable[[int], 
 
 def check_cutoff(nodes: PrunedSpace, method: Method, *, law: NoiseLaw) -> None:
     """Raise where noise alone would make a pruned tree grow: by public numbers."""
-    least, cutoff = least_cutoff(nodes.tree.branching, law), method.rule.cutoff
+    levels, cutoff = nodes.tree.levels, method.rule.cutoff
+    least = least_cutoff(nodes.tree.branching, law, levels=levels)
     if cutoff is not None and cutoff < least:
         hint = f"Give {least:,} or more, a size instead, or more epsilon."
         said = str(cutoff)
