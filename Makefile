@@ -164,7 +164,7 @@ endef
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo demo-laws package docs test test-core test-spark-too test-spark test-browser-too test-browser test-postgres-too test-postgres test-postgres-long postgres chromium pictures test-long test-spark-long java audit bench bench-spark bench-libraries paper lint format constraints clean
+.PHONY: help demo demo-laws package docs test test-core test-spark-too test-spark test-browser-too test-browser test-postgres-too test-postgres test-postgres-long postgres chromium pictures test-long test-spark-long java audit mutants bench bench-spark bench-libraries paper lint format constraints clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -230,8 +230,11 @@ chromium:
 	|| { echo "*** apt-get could not install chromium-headless-shell; the lines above say why." >&2; false; }; }; } \
 	|| { $(say_no_chromium); exit 1; }
 
-audit: $(STAMP) ## compute the privacy of all methods and structures on small tables, exactly (ARGS=haar selects)
+audit: $(STAMP) ## try to prove ourselves wrong, and write docs/guarantees/audit.md (ARGS=faults runs one part)
 	@$(BIN)/python -m tests.audit $(ARGS)
+
+mutants: $(STAMP) ## make mistakes on purpose, one at a time; the tests must notice (ARGS=budget selects)
+	@$(BIN)/python -m tests.audit mutants $(ARGS)
 
 bench: $(STAMP) ## measure against the bars of the design and print the table (ARGS=noise selects)
 	@$(BIN)/python -m benchmarks $(ARGS)

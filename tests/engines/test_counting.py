@@ -19,6 +19,7 @@ from hushtable.domain.attributes import Attribute, Categories
 from hushtable.domain.measure import Measure
 from hushtable.engines.counting import counted_rows
 from hushtable.engines.sliced import counting, runs
+from hushtable.engines.sliced.bounding import drawn_salt
 from hushtable.engines.sliced.counting import CountedRows, CountRequest
 from hushtable.noise import KeyStream
 from hushtable.table.slices import Slice
@@ -184,3 +185,11 @@ def test_columns_are_named_by_text() -> None:
     for name in ("count_column", "sum_column"):
         with pytest.raises(ht.BadMethod, match=f"{name} is a int, not the name of a column"):
             Measure(**{name: 7, "clamp": None if name == "count_column" else (0, 1)})  # type: ignore[arg-type]
+
+
+def test_what_rows_are_kept_by_is_drawn_for_each_count() -> None:
+    """128 bits of its own: whoever knows what was kept once does not know it the next time."""
+    salts = {drawn_salt(KeyStream()) for _ in range(20)}
+
+    assert len(salts) == 20
+    assert all(len(bytes.fromhex(salt)) == 16 for salt in salts)

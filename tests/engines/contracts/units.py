@@ -147,9 +147,9 @@ def test_rows_of_nobody_alone_are_told(engine: Engine) -> None:
 
 UNITS: dict[str, tuple[pa.DataType, list[Any]]] = {
     "text": (pa.string(), ["p", "P", " p", "", "\N{LATIN SMALL LETTER E WITH ACUTE}", "e\u0301", "p/1", "1"]),
-    "number": (pa.int64(), [-(2**63), -1, 0, 1, 2, 3, 10, 2**63 - 1]),
+    "number": (pa.int64(), [-(2**63), -1, 0, 1, 2**53, 2**53 + 1, 2**63 - 2, 2**63 - 1]),
     "small number": (pa.int8(), [-128, -1, 0, 1, 2, 3, 10, 127]),
-    "decimal": (pa.decimal128(20, 2), [Decimal(cents) / 100 for cents in range(100, 108)]),
+    "decimal": (pa.decimal128(20, 2), [Decimal(10**18 + cents) / 100 for cents in range(8)]),
     "day": (pa.date32(), [date(2024, 1, day) for day in range(1, 9)]),
 }
 
