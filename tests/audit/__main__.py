@@ -32,8 +32,8 @@ MANY, SINGLE = (
     24,
     400,
 )  # publications of each input of an attack: with many copies of the people, and with one
-KILLS = 200  # of each job with SIGKILL; other faults are tried a fifth as often
-INPUTS = 300_000  # that are spoiled
+KILLS = 100  # of each job with SIGKILL; other faults are tried a fifth as often
+INPUTS = 100_000  # that are spoiled
 PAIRS = 200  # of releases whose files are compared
 
 Cells = tuple[object, ...]

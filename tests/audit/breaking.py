@@ -81,7 +81,6 @@ class Copy(NamedTuple):
             "PYTHONPATH": f"{self.folder / 'src'}{os.pathsep}{ROOT}",
             "PYTHONDONTWRITEBYTECODE": "1",
             "HUSHTABLE_AUDITED": str(self.folder / "src"),
-            "TMPDIR": str(self.folder),
         }
         surroundings.pop("HUSHTABLE_TEST_SEED", None)
         command = [sys.executable, "-m", "pytest", "-q", "--no-header", "--tb=no", "-p", "no:cacheprovider"]

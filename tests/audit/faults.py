@@ -22,6 +22,7 @@ import os
 import re
 import resource
 import secrets
+import shutil
 import signal
 import subprocess
 import sys
@@ -95,7 +96,7 @@ class Job(NamedTuple):
 
 
 JOBS = [
-    Job("publish", lambda number: [*PUBLISH, "--output", f"out-{number}.parquet"]),
+    Job("publish", lambda number: [*PUBLISH, "--output", "out-0.parquet"]),
     Job("publish over another", lambda number: [*PUBLISH, "--output", "out-same.parquet", "--overwrite"]),
     Job("run", lambda number: ["run", "releases.toml"]),
     Job(
@@ -210,6 +211,8 @@ class Scene:
             return "the ledger does not say what is spent"
         if ended.code == 0 and charges and len(entries) == self.entries:
             return "published, and nothing was charged"
+        if charges and (self.folder / "out-0.parquet").exists() and len(entries) == self.entries:
+            return "an output without a charge"
         self.entries = len(entries)
         for path in self.folder.iterdir():
             if path.suffix == ".parquet" and path.name != "rows.parquet" and not path.name.startswith("."):
@@ -325,7 +328,7 @@ def short_of_disk(scene: Scene, job: Job, tries: int) -> Finding:
 def full_disk(job: Job, tries: int) -> Finding | None:
     """Do it on a disk of its own that has so much room, and no more; None where none can be mounted."""
     chance, stopped = Random(secrets.randbits(64)), 0
-    with tempfile.TemporaryDirectory(prefix="hushtable-faults-") as place:
+    with _folder() as place:
         if os.geteuid() or subprocess.run(["mount", "-t", "tmpfs", "tmpfs", place], check=False).returncode:
             return None
         try:
@@ -460,8 +463,18 @@ def read_only(scene: Scene) -> Finding | None:
 @contextmanager
 def scene() -> Iterator[Scene]:
     """Give a folder with all that is needed."""
-    with tempfile.TemporaryDirectory(prefix="hushtable-faults-") as folder:
+    with _folder() as folder:
         yield Scene(Path(folder))
+
+
+@contextmanager
+def _folder() -> Iterator[str]:
+    """Give a folder that this process removes, and no child of it: a command ends as Python does."""
+    folder = tempfile.mkdtemp(prefix="hushtable-faults-")
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def found(words: Sequence[str] = (), *, tries: int = 200) -> Iterator[Finding]:

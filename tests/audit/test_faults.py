@@ -42,6 +42,10 @@ def test_the_checks_notice_what_they_are_for(tmp_path: Path) -> None:
         whole._replace(said="Traceback (most recent call last)"), charges=False
     )
     assert "exit code 70" in place.wrong(whole._replace(code=70), charges=False)
+    (tmp_path / "out-0.parquet").write_bytes((tmp_path / "whole.parquet").read_bytes())
+    assert "nothing was charged" in place.wrong(whole, charges=True)
+    assert "an output without a charge" in place.wrong(whole._replace(code=-9), charges=True)
+    (tmp_path / "out-0.parquet").unlink()
     again = place.did([*PUBLISH, "--output", "out-1.parquet"])
     assert (again.code, place.wrong(again, charges=True), place.left()) == (0, "", "")
     kept = (tmp_path / "out-1.parquet").read_bytes()

@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import hushtable as ht
+from hushtable.engines.sliced.rows import own_connection
+from hushtable.engines.sliced.runs import KeyRows, _Store
 from hushtable.engines.sliced.spills import spill_folder
 from tests.harness.cases import chosen
 from tests.harness.statistics import LONG
@@ -176,4 +179,37 @@ def test_nothing_remains_of_a_process_that_was_killed(kind: str, many_rows: Path
 
     with spill_folder() as folder:  # the next start
         assert {path.name for path in left_behind(tmp_path)} == {folder.name, f"{folder.name}.lock"}
+    assert left_behind(tmp_path) == []
+
+
+def test_rows_beyond_memory_have_no_name(tmp_path: Path) -> None:
+    """So nothing is left of them, however the process ends."""
+    store = _Store(tmp_path, words=1, rows_in_memory=0)
+    rows = KeyRows(np.arange(5, dtype=np.uint64)[np.newaxis], np.arange(5))
+
+    run = store.kept(rows)
+
+    assert store.spilled
+    assert list(tmp_path.iterdir()) == []
+    assert run.rows(1, 4).keys.tolist() == [[1, 2, 3]]
+    amounts = run.rows(1, 4).amounts
+    assert amounts is not None
+    assert amounts.tolist() == [1, 2, 3]
+
+
+def test_a_connection_that_is_at_work_is_stopped_and_closed(tmp_path: Path) -> None:
+    """As after Ctrl-C that came before anybody waited for a query: Ctrl-C is told, and nothing else."""
+    endless = "SELECT sum(range % 7) FROM range(1_000_000_000_000)"
+
+    def stopped_at_work(pool: ThreadPoolExecutor) -> None:
+        with own_connection(memory=1 << 28, threads=1) as (engine, _):
+            queries.append(pool.submit(engine.execute, endless))
+            time.sleep(0.2)
+            raise KeyboardInterrupt
+
+    queries: list[Future[object]] = []
+    with ThreadPoolExecutor(1) as pool:
+        with pytest.raises(KeyboardInterrupt):
+            stopped_at_work(pool)
+        assert "nterrupt" in str(queries[0].exception()).lower()
     assert left_behind(tmp_path) == []

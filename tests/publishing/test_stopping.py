@@ -11,6 +11,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, NoReturn
 
+import click
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -453,3 +454,14 @@ def test_an_error_after_the_charge_says_what_was_charged(
 
     assert done.exit_code == 3
     assert done.stderr == f"error: {full}\n{CHARGED.format(folder / 'people.ledger')}\n"
+
+
+def test_who_stops_a_command_before_it_began_is_told_as_later(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(click.Group, "make_context", raising(KeyboardInterrupt()))
+
+    done = CliRunner().invoke(app, ["publish", "age.csv"])
+
+    assert done.exit_code == 130
+    assert done.stderr == f"stopped. {NOTHING}\n"

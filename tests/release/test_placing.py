@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -38,6 +39,31 @@ def test_a_file_is_not_overwritten_unless_asked(tmp_path: Path) -> None:
     write(path, *people(), overwrite=True)
     assert len(ht.open(path)) == 4
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_what_is_in_a_file_reaches_the_disk_before_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a power cut could leave the name, and half of a file under it."""
+    path, done = tmp_path / "x.parquet", list[str]()
+
+    def noted(name: str, said: str) -> None:
+        own = getattr(os, name)
+
+        def call(*arguments: Any) -> Any:
+            done.append(said)
+            return own(*arguments)
+
+        monkeypatch.setattr(os, name, call)
+
+    for name, said in (("fsync", "synced"), ("link", "named"), ("unlink", "removed")):
+        noted(name, said)
+
+    write(path, *people())
+
+    assert done[:2] == ["synced", "named"]
+    assert done[-1] == "synced"  # the folder, that the name may stay
+    assert len(ht.open(path)) == 4
 
 
 def test_a_file_that_appears_meanwhile_is_not_overwritten(tmp_path: Path) -> None:

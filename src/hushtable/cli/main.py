@@ -39,6 +39,14 @@ _heard: list[int] = []  # signals other than Ctrl-C
 class Commands(CommandGroup):
     """The commands, with errors turned into messages."""
 
+    def make_context(self, *args: Any, **kwargs: Any) -> Any:
+        """Read the words of a command; whoever stops that already is told as later."""
+        try:
+            return super().make_context(*args, **kwargs)
+        except KeyboardInterrupt:
+            click.echo("stopped. Nothing was charged. No output was written.", err=True)
+        raise click.exceptions.Exit(_STOPPED + max(_heard, default=signal.SIGINT))
+
     def invoke(self, ctx: Any) -> Any:
         """Run a command."""
         try:

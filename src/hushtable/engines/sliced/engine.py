@@ -10,6 +10,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from pathlib import Path
+from time import sleep
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -87,6 +88,27 @@ def connect(*, memory: int, threads: int, folder: Path) -> duckdb.DuckDBPyConnec
     connection.execute("SET enable_progress_bar = true")  # so that it can be asked, and stays silent
     connection.execute("SET enable_progress_bar_print = false")
     return connection
+
+
+@contextmanager
+def closed_at_last(connection: duckdb.DuckDBPyConnection) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Close a connection at the end, whatever it is at work on.
+
+    Where Ctrl-C comes between the start of a query and the wait for it, the query goes on in its thread; then
+    DuckDB refuses to be closed, which is no error of anybody's.
+    """
+    import duckdb
+
+    try:
+        yield connection
+    finally:
+        while True:
+            try:
+                connection.close()
+                break
+            except duckdb.ResourceInUseException:
+                connection.interrupt()
+                sleep(0.01)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,7 +18,14 @@ from hushtable.conditions.guard.statements import check_select, read_condition, 
 from hushtable.conditions.guard.totality import total_condition, total_query
 from hushtable.engines.sliced.clocks import in_microseconds
 from hushtable.engines.sliced.confining import check_confined
-from hushtable.engines.sliced.engine import connect, described, interruptible, quiet, row_by_row
+from hushtable.engines.sliced.engine import (
+    closed_at_last,
+    connect,
+    described,
+    interruptible,
+    quiet,
+    row_by_row,
+)
 from hushtable.engines.sliced.naming import folded
 from hushtable.engines.sliced.objects import object_rows
 from hushtable.engines.sliced.quoting import name_sql
@@ -171,7 +178,7 @@ def own_connection(*, memory: int, threads: int) -> Iterator[tuple[duckdb.DuckDB
     with (
         interruptible(),
         spill_folder() as folder,
-        closing(connect(memory=memory, threads=threads, folder=folder)) as engine,
+        closed_at_last(connect(memory=memory, threads=threads, folder=folder)) as engine,
     ):
         yield engine, folder
 
