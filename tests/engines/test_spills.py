@@ -21,7 +21,7 @@ import pytest
 
 import hushtable as ht
 from hushtable.engines.sliced.rows import own_connection
-from hushtable.engines.sliced.runs import KeyRows, _Store
+from hushtable.engines.sliced.runs import KeyRows, Store
 from hushtable.engines.sliced.spills import spill_folder
 from tests.harness.cases import chosen
 from tests.harness.statistics import LONG
@@ -184,7 +184,7 @@ def test_nothing_remains_of_a_process_that_was_killed(kind: str, many_rows: Path
 
 def test_rows_beyond_memory_have_no_name(tmp_path: Path) -> None:
     """So nothing is left of them, however the process ends."""
-    store = _Store(tmp_path, words=1, rows_in_memory=0)
+    store = Store(tmp_path, words=1, rows_in_memory=0)
     rows = KeyRows(np.arange(5, dtype=np.uint64)[np.newaxis], np.arange(5))
 
     run = store.kept(rows)
