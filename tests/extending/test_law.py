@@ -353,7 +353,7 @@ def planned(homes: Path) -> Plan:
 def test_a_plan_names_the_law(homes: Path) -> None:
     deviation = EvenMixture(Fraction(1, 2)).floats.variance ** 0.5
 
-    assert f"standard deviation {deviation:.1f}" in str(planned(homes))
+    assert f"standard deviation {deviation:.1f}" in planned(homes).details
 
 
 def test_a_plan_knows_the_law(homes: Path) -> None:

@@ -172,7 +172,7 @@ class Recipe:
             object.__setattr__(self, "engine", None)
         if self.master is not None and self.engine != "spark":
             raise BadChoice("`master` is Spark's, and another engine does the work", "Give `engine` spark.")
-        if isinstance(self.data, Address) and self.engine == "spark":
+        if self.engine == "spark" and isinstance(self.data, Address):
             raise BadChoice("a database at postgresql:// is read here, not by Spark", "Leave `engine` out.")
         object.__setattr__(self, "clamp", self.measure.clamp)
 
@@ -347,7 +347,7 @@ def check_words(words: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _address_text(data: Any) -> Any:
     """Return the address of a database as text without passwords; other data as they are."""
-    return data.text if isinstance(data, Address) else data
+    return data.text if issubclass(type(data), Address) else data
 
 
 def _one_path(data: Any) -> Any:
