@@ -73,8 +73,11 @@ class _Adding:
             places += column
         if wide.dtype == object:
             self._dense = self._dense.astype(object)
-        if sizes < _EXACT_FLOATS:
-            self._dense += np.bincount(places, counts, minlength=self._dense.size).astype(np.int64)
+        if not places.size:
+            return
+        low, high = int(places.min()), int(places.max())
+        if sizes < _EXACT_FLOATS and high - low < places.size:
+            self._dense[low : high + 1] += np.bincount(places - low, counts).astype(np.int64)
         else:
             np.add.at(self._dense, places, wide)
 

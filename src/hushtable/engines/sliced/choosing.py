@@ -63,8 +63,7 @@ class Chooser:
                 return [rows for rows in found if rows.keys.size]
 
             def work(task: range) -> list[tuple[KeyRows, int]]:
-                few = self._few_rows if self._unit.max_rows is not None else self._few_cells
-                return [self._stay(*kept) for kept in few(map(piece, task), len(task))]
+                return self._of_units(map(piece, task), len(task))
 
             for found in ahead(pool, work, tasks, threads):
                 for rows, number in found:
@@ -76,6 +75,11 @@ class Chooser:
         """Return a batch in the order of units and ranks, with the rank of each row as its second word."""
         ranks = self._ranks.of(rows[: self._ranked])
         return _arranged([KeyRows(np.stack([rows[0], ranks, *rows[1:]]), None)], always=False)
+
+    def _of_units(self, pieces: Iterable[list[KeyRows]], number: int) -> list[tuple[KeyRows, int]]:
+        """Return what stays of whole units, which come in so many pieces, and how many rows that is."""
+        few = self._few_rows if self._unit.max_rows is not None else self._few_cells
+        return [self._stay(*kept) for kept in few(pieces, number)]
 
     def _few_rows(self, pieces: Iterable[list[KeyRows]], number: int) -> Iterator[tuple[Keys, _Counts]]:
         """Yield the rows of whole units, and how many of each stay: the first by rank, `max_rows` in all."""
