@@ -28,7 +28,7 @@ from hushtable.noise.ranks import Ranks
 from hushtable.table.sparse import LARGEST_COUNT
 
 _Counts = NDArray[np.int64]
-_PIECE_ROWS = 1 << 17
+_PIECE_ROWS = 1 << 16
 _FEW_EQUAL = 16  # one equal row in so many is left as it is, so that runs of rows need no counts
 _AT_ONCE = 1 << 20  # equal rows that are taken one by one together
 _UNIT, _RANK, _CELL = 0, 1, 2  # the words of a row: unit, rank, cell, and its amount if it has one

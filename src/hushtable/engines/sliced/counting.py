@@ -189,7 +189,10 @@ def counted_here(rows: OpenedRows, request: CountRequest) -> CountedRows:
         people=measure.count_column is not None and counts_units,
     )
     # Small batches of keys of several words share fewer first words, which makes them quicker to sort.
-    batch_rows = 1 << (17 if whole is not None else 18 if request.room < 1 << 30 or words > 1 else 20)
+    little = request.room < 1 << 30
+    batch_rows = 1 << (18 if little or words > 1 else 20)
+    if whole is not None:  # which are sorted with more beside them
+        batch_rows = 1 << (16 if little else 17)
     # Closed here, whatever happens: a stream that an error left open would end its thread at any time.
     further = "" if whole is None else f", {whole} AS unit"
     with closing(keyed.batches(rows.connection, batch_rows, further)) as batches, ExitStack() as stack:
@@ -199,7 +202,7 @@ def counted_here(rows: OpenedRows, request: CountRequest) -> CountedRows:
         else:
             assert measure.unit is not None
             chooser = Chooser(measure.unit, request.entropy, words=words, amounts=keyed.amounts)
-            room //= 2
+            room //= 8 if little else 2  # beside what is sorted at the same time
             chosen = chooser.chosen(
                 map(stream.with_units, kept),
                 folder=rows.folder,
