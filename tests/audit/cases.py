@@ -314,7 +314,7 @@ CUBE = ht.Marginals(["a"], ["b"])
 # One table is of all cells, which is drawn in another way; one has twice as much of epsilon as the other.
 TABLES = ht.Tables("a", "a,b", shares=[1, 2])
 # Of four values, two and two; then by two attributes, one of which is refined first.
-LEVELS = ht.Hierarchy("pair(a)", "a", shares=[1, 2, 1], complete=1)
+LEVELS = ht.Hierarchy("pair(a)", "a", shares=[1, 2, 2], complete=1)
 CROSSED = ht.Hierarchy("a", "b", shares=[1, 1, 2], complete=2)
 
 
@@ -389,9 +389,9 @@ REACHES: list[Reach] = [
     Reach(ht.Tree(branching=2), (2,), 2, 2, 2),
     Reach(ht.Tree(branching=2), (4,), 1, 1),
     Reach(ht.Tree(branching=4), (4,), 1, 1),
-    Reach(ht.Hierarchy("a", shares=[1, 2], complete=1), (2,), 2, 2, 2),
-    Reach(LEVELS, (4,), 1, 1),
-    Reach(CROSSED, (2, 2), 1, 1),
+    Reach(ht.Hierarchy("a", shares=[1, 2], complete=1), (2,), 2, 2, 2, has_size),
+    Reach(LEVELS, (4,), 1, 1, 1, has_size),
+    Reach(CROSSED, (2, 2), 1, 1, 1, has_size),
     Reach(ht.CountSketch(width=2), (4,), 2, 2),
     Reach(ht.CountSketch(width=2, depth=2), (3,), 1, 1),
     Reach(CUBE, (2, 2), 1, 1, 1, lambda method: is_one_sided(method) or not is_priority(method), guesses=2),
@@ -457,6 +457,9 @@ def every_case() -> Iterator[Case]:
     yield Case(ht.Filter(size=2), Cells(), (4,), 1, 1, 1, guesses_for(ht.Filter(size=2))[:2])
     yield Case(ht.Priority(size=2), Cells(), (3,), 1, 1, 1, guesses_for(ht.Priority(size=2)))
     yield Case(ht.Filter(size=3, two_sided=False), ht.Dyadic(consistent=True), (4,), 1, 1)
+    yield Case(
+        ht.Filter(cutoff=2, two_sided=False), ht.Hierarchy("a", shares=[1, 2], complete=1), (2,), 2, 2, 2
+    )
     yield Case(ht.Filter(size=3, two_sided=False), ht.Tree(branching=2), (4,), 1, 1)
 
 

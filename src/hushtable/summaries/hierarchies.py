@@ -118,7 +118,9 @@ def _passing(
     owners = np.repeat(np.arange(lengths.size), lengths)
     cells = np.repeat(parents.begins - np.cumsum(lengths) + lengths, lengths) + np.arange(owners.size)
     firsts = tree.holding(occupied.addresses[cells], level + 1)
-    fresh = np.flatnonzero(np.diff(firsts, prepend=-1) | np.diff(owners, prepend=-1))
+    new = np.ones(firsts.size, dtype=np.bool_)  # no two nodes begin with the same cell
+    np.not_equal(firsts[1:], firsts[:-1], out=new[1:])
+    fresh = np.flatnonzero(new)
     begins, ends = cells[fresh], np.append(cells[fresh[1:] - 1], cells[-1:]) + 1
     counts = occupied.sums(np.stack([begins, ends], axis=1)).ravel()
     numbers = tree.branches(parents.prefixes, level)
