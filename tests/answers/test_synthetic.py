@@ -166,7 +166,7 @@ def test_rows_of_several_tables_are_near_what_they_say(size: int, tmp_path: Path
         off = [found[tuple(row[name] for name in names)] - row["nonnegative"] for row in groups]
         errors = [row["standard_error"] for row in groups]
         # Rounding, and what numbers that are 0 or more cannot say, are small beside the noise.
-        assert np.sqrt(np.mean(np.square(off))) < max(8.0, float(np.mean(errors)))
+        assert np.sqrt(np.mean(np.square(off))) < max(8.0, 3 * float(np.mean(errors)))
     assert release.rows(["a", "d"]).column_names == ["a", "d"]
 
 
