@@ -125,3 +125,11 @@ def test_intervals_of_listed_words_allow_for_how_they_came_to_be_listed(tmp_path
             chernoff_follows(groups.num_rows - held, groups.num_rows, 0.05) > ALARM
             or held > 0.95 * groups.num_rows
         )
+
+
+def test_a_cutoff_beyond_all_counts_is_no_error() -> None:
+    """As a stranger's file may say: no count is above 2^61, so whatever cutoff is above shows the same."""
+    found = PublishedLaw(terms_of(*LAWS[0])).noise
+    counts, chance = np.array([20, 2**61]), np.full(2, 0.025)
+
+    assert found.least(counts, 10**30, chance).tolist() == found.least(counts, 2**61, chance).tolist()

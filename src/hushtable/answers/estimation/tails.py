@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.conditions.ranges import distinct
+from hushtable.laws.acceptance import LARGEST_NOISY
 from hushtable.laws.floats import FloatView
 from hushtable.laws.law import NoiseLaw
 
@@ -96,6 +97,7 @@ class SeenNoise:
         alone. Of noise whose masses fall ever faster, larger counts show large ones more often among these,
         so one search finds the least.
         """
+        seen = min(seen, LARGEST_NOISY)  # no count is larger, whatever a file says
         low, high = np.ones_like(counts), np.maximum(counts, 1)
         while (low < high).any():
             middle = (low + high) // 2
