@@ -398,7 +398,7 @@ MUTANTS = [
         "noise/entropy.py",
         "self._own = threading.local()",
         'self._own = type("Own", (), {})()',
-        "tests/noise/test_entropy.py::test_threads_share_a_stream_safely",
+        "tests/noise/test_entropy.py::test_each_thread_has_a_key_of_its_own",
     ),
     _(
         "shared key: a key is used for ever",

@@ -214,3 +214,22 @@ def test_a_replay_cannot_be_duplicated(duplicate: object) -> None:
 def test_replays_of_different_seeds_differ() -> None:
     assert repr(Replay(3)) == "Replay(3)"
     assert all_differ(Replay(1).words(4), Replay(2).words(4), Replay(-1).words(4))
+
+
+def test_each_thread_has_a_key_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the moment: without one, two threads could draw the same bits."""
+    keys, own = list[bytes](), entropy._counter_mode
+
+    def noted(key: bytes) -> object:
+        keys.append(key)
+        return own(key)
+
+    monkeypatch.setattr(entropy, "_counter_mode", noted)
+    stream = KeyStream()
+    stream.words(1)
+    thread = threading.Thread(target=stream.words, args=(1,))
+    thread.start()
+    thread.join()
+    stream.words(1)
+
+    assert len(keys) == len(set(keys)) == 2
