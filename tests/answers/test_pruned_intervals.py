@@ -148,7 +148,7 @@ def test_a_heavy_cell(levels: int, branching: int) -> None:
     assert alone.truth >= 1000
     # Weights of 16 levels are too low by up to 1.8 deviations: none is negative, and noise is.
     alone.holds(bias=1.5 if levels < 16 else 2.0, width=8)
-    near.holds(bias=1.5 if levels < 16 else 2.0, width=7)
+    near.holds(bias=1.5 if levels < 16 else 2.0, width=8)
     at.holds(bias=0.6, width=5.5)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from math import comb
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from hushtable.engines.sliced import bounding
+from hushtable.engines.sliced.choosing import Chooser
 from hushtable.laws import thresholds
 from hushtable.laws.gaussian import Gaussian
 from hushtable.laws.geometric import Geometric
@@ -77,7 +79,14 @@ def test_rows_beyond_a_bound_are_found_out(monkeypatch: pytest.MonkeyPatch) -> N
     def all_cells(rows: Any, keyed: Any, most: int, each: int, salt: str) -> Any:
         return own(rows, keyed, 99, each, salt)
 
+    own_here = Chooser._few_cells
+
+    def all_cells_here(chooser: Any, pieces: Any, number: int) -> Any:
+        chooser._unit = replace(chooser._unit, max_cells=99)
+        return own_here(chooser, pieces, number)
+
     monkeypatch.setattr(bounding, "_few_cells", all_cells)
+    monkeypatch.setattr(Chooser, "_few_cells", all_cells_here)  # where people are whole numbers
 
     assert not found_by(ATTACKS["geometric, max_cells=2 of 4"], publications=16).holds
 

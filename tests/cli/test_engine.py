@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from tests.cli.commands import run
@@ -19,8 +22,9 @@ def no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyspark", None)
 
 
-def test_without_pyspark_the_install_line_is_shown() -> None:
-    done = run(*PUBLISH, "--engine", "spark")
+def test_without_pyspark_the_install_line_is_shown(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"home": [1]}), tmp_path / "people.parquet")
+    done = run("publish", str(tmp_path / "people.parquet"), *PUBLISH[2:], "--engine", "spark")
 
     assert done.exit_code == 1
     assert done.stderr == (

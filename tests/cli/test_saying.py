@@ -46,4 +46,4 @@ def test_every_object_has_options() -> None:
     from hushtable.structures.registry import STRUCTURES
 
     for kind in [*METHODS.values(), *STRUCTURES.values()]:
-        assert re.match("--(structure|summary|marginals)", said(f"ht.{kind.__name__}()"))
+        assert re.match("--(structure|summary|marginals|hierarchy)", said(f"ht.{kind.__name__}()"))

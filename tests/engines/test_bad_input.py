@@ -1378,7 +1378,7 @@ def test_memory_that_runs_out_is_told(refuse: Refuse, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(os, "pwrite", exhausted)
 
-    assert "there was too little memory. Give more" in str(refuse(many_rows(), domain=MANY, memory="256MiB"))
+    assert "there was too little memory. Allow more" in str(refuse(many_rows(), domain=MANY, memory="256MiB"))
 
 
 def test_a_bug_of_ours_is_told_without_its_words(refuse: Refuse, monkeypatch: pytest.MonkeyPatch) -> None:

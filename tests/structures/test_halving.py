@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from hushtable.structures.addresses import LineAddresses
 from hushtable.structures.branching import BranchingTree
-from hushtable.structures.halving import Halves, Known, left_by_kind, own_masses, sums_by_kind
+from hushtable.structures.halving import Believed, Halves, left_by_kind, own_masses, sums_by_kind
 from hushtable.structures.lines import Line
 from tests.structures.pruned import World, level_laws, pruned
 
@@ -21,7 +21,7 @@ Array = NDArray[np.float64]
 
 
 def one(left: tuple[float, float], right: tuple[float, float], part: float) -> Halves:
-    known = [Known(np.array([mean]), np.array([variance])) for mean, variance in (left, right)]
+    known = [Believed(np.array([mean]), np.array([variance])) for mean, variance in (left, right)]
     return Halves(known[0], known[1], np.array([part]))
 
 

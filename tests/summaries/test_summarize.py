@@ -293,7 +293,7 @@ def test_trap_3_rows_are_in_the_order_of_their_codes() -> None:
 def test_trap_3_types_and_layout_do_not_follow_the_table() -> None:
     def layout(summary: ht.Summary) -> list[object]:
         arrays = (summary.codes, summary.counts, summary.weights)
-        return [(a.dtype, a.ndim, a.flags["C_CONTIGUOUS"], a.flags["OWNDATA"]) for a in arrays]
+        return [(a.dtype, a.ndim, a.flags["F_CONTIGUOUS"], a.flags["OWNDATA"]) for a in arrays]
 
     tables = [
         ht.SparseTable(shape=(40, 40), codes=np.empty((0, 2), int), counts=[]),
@@ -392,4 +392,5 @@ def test_a_summary_of_cells_waits_for_no_structures_and_no_files() -> None:
 
     assert "hushtable.summaries.flat" in loaded
     assert not [name for name in loaded if name.startswith(("pyarrow", "duckdb"))]
-    assert not [name for name in loaded if name.startswith(("hushtable.structures", "hushtable.release"))]
+    rooms = [name for name in loaded if name.startswith(("hushtable.structures", "hushtable.release"))]
+    assert set(rooms) <= {"hushtable.release", "hushtable.release.version"}

@@ -65,7 +65,7 @@ def _number(text: str | None, place: str, least: float, most: float, *, whole: b
         value = float("nan")
     if not least <= value <= most or (whole and not value.is_integer()):
         kind = "whole number" if whole else "number"
-        raise BadPlan(f"{place} = {shown(text)} is no {kind} from {least:g} to {most:g}", _FORM)
+        raise BadPlan(f"{place} = {shown(text)} is not a {kind} from {least:g} to {most:g}", _FORM)
     return value
 
 

@@ -56,28 +56,28 @@ _LEAST, _LARGEST = 1e-130, 2.0**105  # of variances: beyond, a file that somebod
 _SMALLEST_CUTOFF, _LARGEST_CUTOFF = 2.0**-50, 2.0**61
 
 
-class Known(NamedTuple):
-    """What is known of counts: means, and variances around them."""
+class Believed(NamedTuple):
+    """What is believed of counts: means, and variances around them."""
 
     means: Array
     variances: Array
 
-    def weighed(self, other: Known) -> Known:
+    def weighed(self, other: Believed) -> Believed:
         """Return what both know together."""
         trust = other.variances / (self.variances + other.variances)
-        return Known(trust * self.means + (1 - trust) * other.means, trust * self.variances)
+        return Believed(trust * self.means + (1 - trust) * other.means, trust * self.variances)
 
 
 class Halves(NamedTuple):
     """What is known of left and right halves, and which part of the cells is left."""
 
-    left: Known
-    right: Known
+    left: Believed
+    right: Believed
     part: Array
 
     def only(self, rows: slice) -> Halves:
         """Return some of them."""
-        left, right = (Known(*(values[rows] for values in each)) for each in (self.left, self.right))
+        left, right = (Believed(*(values[rows] for values in each)) for each in (self.left, self.right))
         return Halves(left, right, self.part[rows])
 
 
@@ -225,7 +225,7 @@ class _Tree:
         for level in range(1, tree.levels):
             branches = tree.branches(self.prefixes[level - 1], level - 1)
             self._whole.append(float(self._cells[level - 1].sum() / max(branches.sum(), 1)) or 1.0)
-        self._typical = [Known(np.zeros(1), np.ones(1)), *map(self._absent, range(1, tree.levels))]
+        self._typical = [Believed(np.zeros(1), np.ones(1)), *map(self._absent, range(1, tree.levels))]
 
     def given(self, level: int, values: Array) -> Array:
         """Add up what the published children of each node of a level have."""
@@ -246,7 +246,7 @@ class _Tree:
         )
         return left.astype(np.float64)
 
-    def _absent(self, level: int) -> Known:
+    def _absent(self, level: int) -> Believed:
         """Return what a whole absent node of a level usually has."""
         rest = self._counts[level - 1] - self.given(level - 1, self._counts[level])
         cells = self.absent_cells(level - 1)
@@ -255,19 +255,19 @@ class _Tree:
         cutoff = self._cutoffs[level]
         mean = min(max(float(rest[some].sum()) / max(absent, 1.0), 0.0), cutoff / 2)
         variance = max((_UNSURE[0] * cutoff) ** 2, _UNSURE[1] ** 2 * self._noise[level])
-        return Known(np.array([_TYPICAL * mean]), np.array([variance]))
+        return Believed(np.array([_TYPICAL * mean]), np.array([variance]))
 
-    def _unseen(self, level: int, cells: Array) -> Known:
+    def _unseen(self, level: int, cells: Array) -> Believed:
         """Return what is known of cells in absent nodes of a level."""
         number = np.maximum(cells / self._whole[level], 2.0**-60)
         mean, variance = self._typical[level]
-        return Known(mean * number, variance * number)
+        return Believed(mean * number, variance * number)
 
     def masses(self) -> list[Array]:
         """Return the masses of published nodes, level by level."""
-        known = Known(self._counts[-1], np.full(self._counts[-1].size, self._noise[-1]))
+        known = Believed(self._counts[-1], np.full(self._counts[-1].size, self._noise[-1]))
         halved: list[list[_Depth]] = []
-        kept: list[list[Known]] = []
+        kept: list[list[Believed]] = []
         usual = _USUAL
         for level in reversed(range(1, self._tree.levels)):
             depths, below = self._depths(level), [known]
@@ -327,14 +327,14 @@ class _Tree:
             prefixes, cells = places, own
         return found[::-1]
 
-    def _halves(self, depth: _Depth, below: Known) -> Halves:
+    def _halves(self, depth: _Depth, below: Believed) -> Halves:
         """Return what is known of the halves of all nodes of a depth, absent ones included."""
         sides = []
         for child, cells in zip(depth.children, depth.child_cells, strict=True):
             there = child >= 0
             unseen = self._unseen(depth.level, cells)
             sides.append(
-                Known(
+                Believed(
                     *(
                         np.where(there, values[child], other)
                         for values, other in zip(below, unseen, strict=True)
@@ -352,7 +352,7 @@ class _Tree:
         half = self._unseen(depth.level, cells)
         return Halves(half, half, np.array([0.5]))
 
-    def _merged(self, depth: _Depth, below: Known, usual: Array) -> Known:
+    def _merged(self, depth: _Depth, below: Believed, usual: Array) -> Believed:
         """Return what halves tell of nodes, and learn how common kinds are."""
         halves, number = self._halves(depth, below), depth.prefixes.size
         step = -(-number // _LEARNED_FROM)
@@ -364,23 +364,23 @@ class _Tree:
             np.append(np.full(likely.shape[1], depth.prefixes.size / likely.shape[1]), depth.empty),
         )
         if number <= _AT_ONCE:
-            known = Known(*kinds.mixed(depth.common))
+            known = Believed(*kinds.mixed(depth.common))
         else:
             parts = [sums_by_kind(halves.only(rows)).mixed(depth.common) for rows in _parts(number)]
-            known = Known(*(np.concatenate(each) for each in zip(*parts, strict=True)))
+            known = Believed(*(np.concatenate(each) for each in zip(*parts, strict=True)))
         # Halves without cells have nothing.
         for part, side in ((1.0, halves.left), (0.0, halves.right)):
             alone = halves.part == part
-            known = Known(*(np.where(alone, a, b) for a, b in zip(side, known, strict=True)))
+            known = Believed(*(np.where(alone, a, b) for a, b in zip(side, known, strict=True)))
         return known
 
-    def _with_own(self, level: int, top: list[_Depth], below: Known) -> Known:
+    def _with_own(self, level: int, top: list[_Depth], below: Believed) -> Believed:
         """Return what is known of published nodes of a level: by their own counts, and from below."""
         noise = np.full(self.prefixes[level].size, self._noise[level])
-        known = Known(self._counts[level].copy(), noise)
+        known = Believed(self._counts[level].copy(), noise)
         for each in top:
             rows = np.searchsorted(self.prefixes[level], each.prefixes)
-            own = Known(known.means[rows], noise[rows])
+            own = Believed(known.means[rows], noise[rows])
             # What absent children have is not seen from below: as much as makes up for it on average, so far
             # as it stands out from noise.
             absent = self.absent_cells(level)[rows] / self._whole[level + 1]
@@ -388,11 +388,11 @@ class _Tree:
             sure = max(1 - _CLEARLY * around / max(short, _LEAST) ** 2, 0.0)
             missing = sure * max(short, 0.0) / max(float(absent.sum()), 1.0)
             more = min(missing, self._cutoffs[level + 1]) * absent
-            told = Known(below.means + more, below.variances + (_VARIES * more) ** 2)
+            told = Believed(below.means + more, below.variances + (_VARIES * more) ** 2)
             known.means[rows], known.variances[rows] = own.weighed(told)
         return known
 
-    def _divided(self, depth: _Depth, below: Known, counts: Array) -> Array:
+    def _divided(self, depth: _Depth, below: Believed, counts: Array) -> Array:
         """Return the masses of the published halves of nodes with these counts."""
         halves, common = self._halves(depth, below), depth.common
         assert common is not None
