@@ -67,9 +67,7 @@ def test_another_java_is_named_with_what_to_install(
 
 
 def test_no_java_at_all_is_said() -> None:
-    with pytest.raises(
-        MissingJava, match=r"Java 17 or newer, but there is no `java` on PATH\.\nInstall Java"
-    ):
+    with pytest.raises(MissingJava, match=r"Java 17 or newer, but there is no `java` on PATH\.\nInstall"):
         check_java()
 
 
