@@ -85,7 +85,7 @@ def test_cells_are_what_is_left_out() -> None:
             ["--structure", "dyadic", "--order", "morton"],
             "the order names 'morton', which is not an attribute",
         ),
-        (["--structure", "tree", "--summary", "priority"], "a tree is pruned by a filter of counts above 0"),
+        (["--structure", "tree", "--summary", "priority"], "a pruned tree takes a filter of counts above 0"),
         (["--structure", "tree", "--total-share", "1/9"], "a tree has its total as its root"),
         (["--structure", "tree", "--cutoff", "auto"], "a tree has no automatic cutoff. Give a size alone"),
         (

@@ -166,8 +166,8 @@ WIDE = ht.Domain(
         ({"structure": "tree", "domain": LAST}, "adds a column 'age_last'"),
         ({"structure": "tree", "total_share": "1/50"}, "a tree has its total as its root"),
         ({"structure": ht.Tree(order=["work"])}, "the order names 'work', which is not an attribute"),
-        ({"structure": "tree", "summary": ht.Priority(size=9)}, "a tree is pruned by a filter of counts"),
-        ({"structure": "tree", "summary": ht.Everything()}, "a tree is pruned by a filter of counts"),
+        ({"structure": "tree", "summary": ht.Priority(size=9)}, "a pruned tree takes a filter of counts"),
+        ({"structure": "tree", "summary": ht.Everything()}, "a pruned tree takes a filter of counts"),
         (
             {"structure": "tree", "sum_column": "pay", "clamp": (-1, 9)},
             "a pruned tree is for counts that are not negative. Clamp sums at 0",

@@ -382,10 +382,10 @@ def test_a_cutoff_that_lets_noise_grow_is_refused() -> None:
 @pytest.mark.parametrize(
     ("structure", "method", "message"),
     [
-        ("tree", ht.Everything(), "a tree is pruned by a filter of counts above 0. Use ht.Filter"),
-        ("tree", ht.Priority(size=5), "a tree is pruned by a filter"),
-        ("tree", ht.Threshold(size=5, two_sided=False), "a tree is pruned by a filter"),
-        ("tree", ht.FilterPriority(cutoff=50, size=5, two_sided=False), "a tree is pruned by a filter"),
+        ("tree", ht.Everything(), "a pruned tree takes a filter of counts above 0. Use ht.Filter"),
+        ("tree", ht.Priority(size=5), "a pruned tree takes a filter"),
+        ("tree", ht.Threshold(size=5, two_sided=False), "a pruned tree takes a filter"),
+        ("tree", ht.FilterPriority(cutoff=50, size=5, two_sided=False), "a pruned tree takes a filter"),
         (ht.Tree(order=["x"]), ht.Filter(size=5), "has no names of attributes"),
     ],
 )

@@ -21,23 +21,20 @@ from hushtable.domain.domain import Domain
 from hushtable.domain.encoding import encode
 from hushtable.domain.items import Item, attribute_at, fineness, is_as_fine, items_of, label_of
 from hushtable.domain.keys import KeySpace, ascending
-from hushtable.domain.measure import Measure
 from hushtable.errors import BadChoice, BadRelease, BadTable, shown
 from hushtable.laws.law import NoiseLaw
-from hushtable.methods.settings import Filter, Method
 from hushtable.structures.chains import Chain
 from hushtable.structures.fitting import own_masses
 from hushtable.structures.intervals import check_codes
+from hushtable.structures.pruning import PrunedStructure
 from hushtable.structures.refining import RefinedTree, Step
 from hushtable.structures.structure import (
     HINT,
-    ROWS,
     Codes,
     Column,
     Entry,
     NodeSpace,
     Stratum,
-    Structure,
 )
 
 if TYPE_CHECKING:
@@ -50,7 +47,7 @@ _PART_WHOLE = 4  # of the rows that are asked for, so large a part may go to lev
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
-class Hierarchy(Structure):
+class Hierarchy(PrunedStructure):
     """Levels of attributes from coarse to fine, published down to where counts are lost in noise.
 
     Each level names what it refines; attributes that it leaves out stay as they were. You may also give one
@@ -66,9 +63,7 @@ class Hierarchy(Structure):
     format: ClassVar[int] = 9
     row: ClassVar[str] = "node"
     needs_levels: ClassVar[bool] = True
-    prunes: ClassVar[bool] = True
     asks: ClassVar[bool] = True
-    weighing: ClassVar[str] = ", each times the share of its level"
 
     levels: tuple[str, ...]
     shares: tuple[int, ...] | None
@@ -109,26 +104,6 @@ class Hierarchy(Structure):
         """How to read `count` and `weight`."""
         said = "`count` is the noisy count of a node, and rows of one level are parts of those above. "
         return f"{said}Sums of `weight` over all rows with a value are estimates."
-
-    @property
-    def rooted(self) -> bool:
-        """A node is published only with all nodes above it."""
-        return True
-
-    def taken(self, method: Method, /) -> Method:
-        """Return a filter as a hierarchy takes it: of large counts only."""
-        if method.filters and not method.samples:
-            return Filter(cutoff=method.cutoff, size=method.size, two_sided=False)
-        return method
-
-    def check_method(self, method: Method, measure: Measure = ROWS) -> None:
-        """Raise where a hierarchy is not pruned by counts above 0."""
-        if not method.filters or method.samples or method.two_sided:
-            fact = "a hierarchy is pruned by a filter of counts above 0"
-            raise BadChoice(fact, "Use ht.Filter(size=..., two_sided=False), or another structure.")
-        if measure.clamp is not None and measure.clamp[0] < 0:
-            fact = "a hierarchy is for counts that are not negative"
-            raise BadChoice(fact, "Clamp sums at 0, or use another structure.")
 
     def over(self, domain: Domain, *, keys: Sequence[str] = ()) -> HierarchySpace:
         """Return the nodes over a domain."""

@@ -17,10 +17,8 @@ from numpy.typing import NDArray
 
 from hushtable.domain.domain import Domain
 from hushtable.domain.keys import KeySpace, ascending
-from hushtable.domain.measure import Measure
 from hushtable.errors import BadChoice, BadRelease, BadTable, InternalError, shown
 from hushtable.laws.law import NoiseLaw
-from hushtable.methods.settings import Filter, Method
 from hushtable.structures.addresses import MOST_BITS, Addresses, LineAddresses, MortonAddresses
 from hushtable.structures.branching import BranchingTree
 from hushtable.structures.halving import own_masses
@@ -35,7 +33,8 @@ from hushtable.structures.orders import (
     places_of_codes,
     store_order,
 )
-from hushtable.structures.structure import HINT, ROWS, Codes, Column, Entry, NodeSpace, Structure
+from hushtable.structures.pruning import PrunedStructure
+from hushtable.structures.structure import HINT, Codes, Column, Entry, NodeSpace
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -46,7 +45,7 @@ _BRANCHINGS = tuple(1 << bits for bits in range(1, 11))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Tree(Structure):
+class Tree(PrunedStructure):
     """A tree of ranges, up to `branching` children per node, published down to where noise hides counts.
 
     `order` names attributes, as in `Dyadic`; `order="morton"` halves all attributes in turn instead, so that
@@ -59,8 +58,6 @@ class Tree(Structure):
     """
 
     name: ClassVar[str] = "tree"
-    prunes: ClassVar[bool] = True
-    weighing: ClassVar[str] = ", each multiplied by the share of its level"
 
     branching: int = 16
     order: Sequence[str] | str | None = None
@@ -90,26 +87,6 @@ class Tree(Structure):
     def called(self) -> str:
         """What it is, in a sentence."""
         return "a pruned tree"
-
-    @property
-    def rooted(self) -> bool:
-        """A node is published only with all nodes above it."""
-        return True
-
-    def taken(self, method: Method, /) -> Method:
-        """Return a filter as a tree takes it: of large counts only."""
-        if method.filters and not method.samples:
-            return Filter(cutoff=method.cutoff, size=method.size, two_sided=False)
-        return method
-
-    def check_method(self, method: Method, measure: Measure = ROWS) -> None:
-        """Raise where a tree is not pruned by counts above 0."""
-        if not method.filters or method.samples or method.two_sided:
-            fact = "a tree is pruned by a filter of counts above 0"
-            raise BadChoice(fact, "Use ht.Filter(size=..., two_sided=False), or another structure.")
-        if measure.clamp is not None and measure.clamp[0] < 0:
-            fact = "a pruned tree is for counts that are not negative"
-            raise BadChoice(fact, "Clamp sums at 0, or use another structure.")
 
     def over(self, domain: Domain, *, keys: Sequence[str] = ()) -> PrunedSpace:
         """Return the nodes over a domain."""
