@@ -302,3 +302,43 @@ def test_what_is_no_choice_is_refused_by_whole_tables_too(words: dict[str, Any],
     release = publish(tmp_path, ask=["town"])
     with pytest.raises(ht.BadQuery, match="is no"):
         release.total(town="a0", **words)
+
+
+# A level's names are longer than the values, and one of them is also a value.
+ZONES = ht.Domain.from_dict(
+    {
+        "attribute": [
+            {
+                "name": "home",
+                "categories": {
+                    "values": ["a", "b", "c"],
+                    "labels": ["Ash", "Birch", "Cedar"],
+                    "levels": {"zone": ["by the sea", "by the sea", "a"]},
+                },
+            },
+            {"name": "hour", "integers": {"low": "0", "high": "5"}},
+        ],
+    }
+)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"ask": ["zone(home)"]},
+        {"structure": ht.Hierarchy("zone(home)", "home, hour"), "anyway": True},
+    ],
+    ids=["tables", "hierarchy"],
+)
+def test_names_of_levels_may_be_longer_than_values(settings: dict[str, Any], tmp_path: Path) -> None:
+    """The file is opened, and what is exported has labels of the values, and none of the levels."""
+    data = pa.table({"home": ["a", "b", "c"] * 1_000, "hour": [1] * 3_000})
+    made = publish(tmp_path, data, domain=ZONES, **settings)
+
+    release = ht.open(tmp_path / "out.parquet")
+    assert release.by("zone(home)").equals(made.by("zone(home)"))
+    assert set(release.to_arrow()["zone(home)"].to_pylist()) - {None} == {"by the sea", "a"}
+    made.export(tmp_path / "out.csv")
+    head = (tmp_path / "out.csv").read_text().split("\n")[0]
+    assert '"zone(home)"' in head
+    assert "zone(home)_label" not in head

@@ -46,11 +46,10 @@ def widths_of(terms: Terms) -> dict[str, Width]:
 def _width(terms: Terms, column: Column) -> Width:
     if column.holds == "text":
         return Width(column.longest, text=True)
-    values = terms.domain.attributes[column.place].values if column.valued else None
-    return _width_of(values)
+    return _width_of(column.values_over(terms.domain)) if column.valued else _NUMBER
 
 
-def _width_of(values: Kind | None) -> Width:
+def _width_of(values: Kind) -> Width:
     if isinstance(values, Categories):
         return Width(values.longest, text=True)
     if isinstance(values, AnyText):

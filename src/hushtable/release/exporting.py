@@ -50,7 +50,7 @@ def labelled(release: ReleaseFile) -> pa.Table:
     terms, rows = release.terms, release.to_arrow()
     for number, column in reversed(list(enumerate(terms.nodes.columns(terms.domain)))):
         if column.valued:
-            values = terms.domain.attributes[column.place].values
+            values = column.values_over(terms.domain)
             rows = _with_labels(rows, number, values, some=column.holds == "some")
     return rows
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.domain.attributes import Kind
 from hushtable.domain.columns import as_column
 from hushtable.domain.domain import Domain
 from hushtable.domain.encoding import type_of
@@ -95,13 +94,8 @@ def _type_of(domain: Domain, column: Column) -> pa.DataType:
             return pa.string()
         case "code":
             return pa.int64()
-    return type_of(_values_of(domain, column))
-
-
-def _values_of(domain: Domain, column: Column) -> Kind:
-    """Return the values that a column holds: of an attribute, or of one of its levels."""
-    return column.values or domain.attributes[column.place].values
+    return type_of(column.values_over(domain))
 
 
 def _size_of(domain: Domain, column: Column) -> int:
-    return _values_of(domain, column).size
+    return column.values_over(domain).size

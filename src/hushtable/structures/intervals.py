@@ -93,7 +93,7 @@ def _intervals(nodes: IntervalSpace, domain: Domain, table: pa.Table) -> Interva
 
 def values_in(domain: Domain, table: pa.Table, column: Column) -> NDArray[np.int64]:
     """Return the codes of the values in a column."""
-    found = encode(domain.attributes[column.place].values, table.column(column.name))
+    found = encode(column.values_over(domain), table.column(column.name))
     if found is None:
         fact = f"its column {shown(column.name)} holds values that its domain does not have"
         raise BadRelease(fact, HINT)

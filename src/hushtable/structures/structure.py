@@ -68,6 +68,10 @@ class Column(NamedTuple):
         """Whether it holds values of an attribute."""
         return self.holds in ("first", "last", "some")
 
+    def values_over(self, domain: Domain) -> Kind:
+        """Return the values that it holds, where it is valued: of an attribute, or of one of its levels."""
+        return domain.attributes[self.place].values if self.values is None else self.values
+
 
 class Stratum(NamedTuple):
     """A level of nodes, where a release tells of its levels one by one."""
