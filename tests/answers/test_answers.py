@@ -29,7 +29,7 @@ from hushtable.methods.settings import Method
 from hushtable.release.terms import Terms
 from tests.answers.drawn import draw, drawn
 from tests.harness.cases import chosen, few
-from tests.harness.statistics import ALARM, replay, tries
+from tests.harness.statistics import ALARM, replay, runs, tries
 from tests.release.examples import Rows, random_releases, terms, write
 
 DOMAIN = Domain.from_dict(
@@ -531,7 +531,9 @@ def test_small_sets_hold_too(method: Method, cells: int, occupied: bool) -> None
     counts = np.where(np.arange(1000) % 5 == 0, np.arange(1000) % 23, 0) * occupied
 
     def missed(assume: Assumption | None) -> float:
-        return misses(method, counts, cells=cells, draws=6, epsilon=Fraction(1, 2), assume=assume)
+        # Sets of one release share its total, so that all of them miss where it is far off: once in a
+        # hundred releases. A fresh seed takes so many that one such release is within the limit.
+        return misses(method, counts, cells=cells, draws=runs(6), epsilon=Fraction(1, 2), assume=assume)
 
     assert missed(None) < 0.06
     # One-sided filters with a low cutoff miss most, since noise lifts every third empty cell over it.
