@@ -34,7 +34,7 @@ def test_a_release_says_what_it_counts(release: ht.Release) -> None:
     assert ht.open("out.parquet").domain.counts == "jobs"
     assert measured(release.terms) == "number of jobs"
     shown = run("query", "out.parquet", "--by", "town").stdout
-    assert "Counted: jobs, at most 3 of each person; rows outside the domain are left out." in shown
+    assert "Counted: jobs, at most 3 of each person. Rows beyond that, or outside the domain" in shown
     assert "jobs, at most 3 of each person" in run("show", "out.parquet").stdout
 
 

@@ -247,6 +247,7 @@ def test_a_file_has_defaults_parameters_and_paths_beside_it(people: Path) -> Non
         ("x = ", {}, "it is not TOML"),
         ("[defaults]", {}, "it has no releases"),
         ("[[release]]\nsizes = 3", {}, "a recipe has no setting 'sizes'.\nDid you mean `size`?"),
+        ("[[release]]\nmax_rows = 3", {}, 'belongs to `unit`, as in unit = { column = "person_id", max_rows'),
         ("[[release]]\nname = 'a'", {}, "release 'a': `domain` is missing"),
         ("[[release]]\nname = 'a'\nledger = 'x'", {}, "`domain` is missing"),
         ("[[release]]\ndomain='d'\nepsilon=0", {}, "epsilon=0 is not above 0"),

@@ -177,3 +177,21 @@ def test_questions_say_how_levels_share_epsilon(tmp_path: Path) -> None:
         ht.publish(data, structure=ht.Hierarchy("home"), ask=["sex"], **words)  # type: ignore[arg-type]
     with pytest.raises(ht.BadChoice, match="Leave structure or the questions out"):
         ht.publish(data, structure=ht.Tree(), ask=["home"], **words)  # type: ignore[arg-type]
+
+
+def test_a_size_with_room_for_all_nodes_hides_nothing(tmp_path: Path) -> None:
+    domain = ht.Domain(home=ht.categories(["a1", "a2", "b1"], levels={"county": 1}))
+    data = domain.decode(np.array([[0], [1], [2]] * 200))
+
+    def levels(size: int) -> tuple[int | None, int]:
+        structure = ht.Hierarchy("county(home)", "home")
+        output = tmp_path / f"{size}.parquet"
+        words = {"domain": domain, "epsilon": 1, "structure": structure, "output": output, "ledger": False}
+        release = ht.publish(data, size=size, **words)  # type: ignore[arg-type]
+        made = release.terms.structure
+        assert isinstance(made, ht.Hierarchy)
+        return made.complete, release.to_arrow().num_rows
+
+    # The total, two counties and three homes are six; with five, a quarter has room for the total alone.
+    assert levels(5)[0] == 1
+    assert levels(6) == levels(1000) == (3, 6)

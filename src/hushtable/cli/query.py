@@ -159,7 +159,10 @@ def query(
         out.print(grid(_facts(estimate)))
     out.print()
     out.print(promises)
-    if release.domain.counts or release.terms.measure.unit is not None:
+    if release.terms.measure.unit is not None:
+        beyond = "Rows beyond that, or outside the domain, are left out, and no interval allows for them."
+        out.print(f"Counted: {counted}. {beyond}")
+    elif release.domain.counts:
         out.print(f"Counted: {counted}; rows outside the domain are left out.")
     if left_out is not None:
         out.print(printable(left_out))

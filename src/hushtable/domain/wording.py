@@ -100,7 +100,12 @@ def many(number: int, one: str, more: str) -> str:
 
 
 def _listed(texts: list[str] | tuple[str, ...]) -> str:
-    """Return the first few texts."""
-    shown = [printable(text) or "''" for text in texts[:_FEW]]
+    """Return the first few texts; in quotes where a comma would make two of one.
+
+    >>> _listed(("Bath", "Kingston, upon Hull", ""))
+    "Bath, 'Kingston, upon Hull', ''"
+    """
+    shown = [printable(text) for text in texts[:_FEW]]
     cut = [text if len(text) <= 24 else f"{text[:21]}..." for text in shown]
+    cut = [f"'{text}'" if "," in text or not text else text for text in cut]
     return ", ".join(cut) + (", ..." if len(texts) > _FEW else "")

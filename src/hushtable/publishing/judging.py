@@ -49,7 +49,8 @@ def check_worth(plan: Plan | None, terms: Terms, *, anyway: bool) -> None:
     reasons, hints = [], []
     size = terms.method.size  # with several tables, it is that of each
     most = max((each.domain.cells_total for each in terms.nodes.marginals), default=terms.units_total)
-    if size is not None and size > most:
+    levels = terms.nodes.strata  # with room for all of its nodes, a hierarchy hides nothing
+    if size is not None and size > most and not levels:
         reasons.append(f"a size of {size:,} is more than the {most:,} {terms.structure.row}s there are")
         hints.append(f"Ask for at most {most:,} rows.")
     if plan is not None:

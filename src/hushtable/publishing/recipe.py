@@ -50,6 +50,7 @@ ASKED = (
     "total_share",
     "left_out_share",
 )  # what a release tells in these words
+_OF_A_UNIT = frozenset({"max_rows", "max_cells", "max_per_cell"})
 _UNITS = ({"column", "max_rows"}, {"column", "max_cells"}, {"column", "max_cells", "max_per_cell"})
 
 
@@ -341,6 +342,8 @@ def check_words(words: Mapping[str, Any]) -> Mapping[str, Any]:
         if word not in known:
             near = get_close_matches(str(word), known, n=1)
             hint = f"Did you mean `{near[0]}`?" if near else f"There are {', '.join(known)}."
+            if word in _OF_A_UNIT:
+                hint = 'It belongs to `unit`, as in unit = { column = "person_id", max_rows = 3 }.'
             raise BadChoice(f"a recipe has no setting {shown(word)}", hint)
     return words
 

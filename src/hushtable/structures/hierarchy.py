@@ -263,11 +263,13 @@ class HierarchySpace(NodeSpace):
     def of_size(self, size: int | None) -> HierarchySpace:
         """Return the nodes with as many whole levels as a release of so many rows has room for: public.
 
-        With a cutoff alone, no level but the root has all of its nodes.
+        Where there is room for all nodes, all levels are whole. With a cutoff alone, no level but the root
+        has all of its nodes.
         """
         if self.structure.complete is not None:
             return self
-        room, whole = 0 if size is None else size // _PART_WHOLE, 1
+        part, whole = 0 if size is None else size // _PART_WHOLE, 1
+        room = size if size is not None and size >= sum(self.tree.nodes_at) else part
         while whole < self.tree.levels and sum(self.tree.nodes_at[: whole + 1]) <= room:
             whole += 1
         structure = Hierarchy(*self.structure.levels, shares=self.structure.shares, complete=whole)
