@@ -198,8 +198,8 @@ def named(say: Say) -> Sheet:
         title="Nominal 95 % intervals of groups: the default, filter-priority corrected by the noisy total",
         columns=("table", "by", "groups", "rows hold of\nthe total %", "held\n%", "median of\nwidth/RMSE"),
         note=(
-            "One release of each, by the settings of examples/. Groups are no sets by chance: intervals are "
-            "bounds, whatever the cutoff hid. Held: all values of all attributes, each once."
+            "One release of each, with the domains of benchmarks/domains. Groups are no sets by chance: "
+            "intervals are bounds, whatever the cutoff hid. Held: all values of all attributes, each once."
         ),
     )
     for name, publish, truth in _named_tables():
@@ -234,12 +234,12 @@ _Truth = Callable[[str], NDArray[np.float64]]
 
 def _named_tables() -> Iterator[tuple[str, Callable[[Path], ht.Release], _Truth]]:
     """Yield real tables with how to publish them, and their true marginals."""
-    examples, data = Path(__file__).parents[1] / "examples", _LODES.parent
+    domains, data = Path(__file__).parent / "domains", _LODES.parent
     devices = "SELECT CAST(deviceId AS VARCHAR) AS device, timestamp, val FROM data"
     places = {"attribute": [{"name": name, "integers": {"low": 0, "high": 814}} for name in ("home", "work")]}
     pairs = ht.Domain.from_dict(places)
     adult, metr, flights = (
-        ht.Domain.load(examples / name / f"{name}.toml") for name in ("adult", "metr-la", "flights")
+        ht.Domain.load(domains / f"{name}.toml") for name in ("adult", "metr-la", "flights")
     )
     for name, file, domain, settings, epsilon, size in (
         ("adult", data / "adult.parquet", adult, {}, "1", 1000),

@@ -19,7 +19,7 @@ from benchmarks.drawn import Table
 
 _ROOT = Path(__file__).parents[1]
 _DATA = _ROOT.parent / "shared" / "data"
-_DOMAIN = _ROOT / "examples" / "lodes-rhode-island" / "blocks.toml"
+_DOMAIN = _ROOT / "benchmarks" / "domains" / "blocks.toml"
 _BLOCKS = _DATA / "codebooks" / "ri_blocks_2010.parquet"
 _OWN, _OTHER = _DATA / "lodes_ri_main_2019.parquet", _DATA / "lodes_dc_main_2023.parquet"
 
@@ -34,7 +34,7 @@ def domain(level: str) -> ht.Domain:
 
 @cache
 def _finest() -> ht.Domain:
-    """Return the domain of the example, as its page makes it: with the list of blocks below it."""
+    """Return the domain of blocks, with their list below it."""
     with TemporaryDirectory() as folder:
         here = shutil.copy(_DOMAIN, folder)
         (codes := Path(folder, "codes")).mkdir()

@@ -9,7 +9,7 @@ least 1.
 that order (around its ends) are a subset. **Ranges** are R neighbours in the line.
 
 Promise: the same seed gives the same table and the same questions, whatever is asked about them. Real tables
-are in ../shared/data and stay there.
+are not part of the project, and experiments without them say so.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def missing() -> str | None:
     """Return what to say if the real data are not there."""
     if (SHARED / "lodes_ri_main_2019.parquet").exists():
         return None
-    return "It needs the real data of ../shared/data, which are not there; it was left out."
+    return "It needs real data that are not part of the project; it was left out."
 
 
 @lru_cache(maxsize=1)

@@ -222,7 +222,7 @@ def test_the_look_of_the_owner_is_that_at_the_finest_level() -> None:
     assert (fine.rows_read, fine.rows_counted) == (coarse.rows_read, coarse.rows_counted) == (3000, 2000)
 
 
-@pytest.mark.skipif(not DATA.is_dir(), reason="needs the real data sets in ../shared/data")
+@pytest.mark.skipif(not DATA.is_dir(), reason="needs real data that are not part of the project")
 @pytest.mark.parametrize(
     ("name", "book"),
     [
@@ -256,7 +256,7 @@ def test_commuters_between_tracts_are_those_between_blocks(name: str, book: str,
         )
 
 
-@pytest.mark.skipif(not DATA.is_dir(), reason="needs the real data sets in ../shared/data")
+@pytest.mark.skipif(not DATA.is_dir(), reason="needs real data that are not part of the project")
 @pytest.mark.long
 def test_flights_by_month_are_those_by_day() -> None:
     airports = json.loads((DATA / "flights_3m.domain.json").read_text())["airports"]

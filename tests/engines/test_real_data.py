@@ -17,7 +17,7 @@ from hushtable.domain.attributes import Attribute, Bins, Categories, Integers, K
 from tests.engines.reference import decoded, differences
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
-pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="needs the real data sets in ../shared/data")
+pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="needs real data that are not part of the project")
 
 
 def plain(sql: str) -> set[tuple[Any, ...]]:

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.long
 FILES = sorted(DATA.glob("*.parquet"))
 
 
-@pytest.mark.xfail(not FILES, reason="needs the real data sets in ../shared/data", strict=True)
+@pytest.mark.xfail(not FILES, reason="needs real data that are not part of the project", strict=True)
 def test_there_are_data() -> None:
     assert FILES
 
