@@ -91,10 +91,11 @@ class BadSettings(HushtableError, ValueError):
     Filter takes exactly one of `cutoff` and `size`. Give one and leave the other out.
     """
 
-    def __init__(self, method: str, names: tuple[str, ...]) -> None:
+    def __init__(self, method: str, names: tuple[str, ...], *, why: str = "") -> None:
         self.method, self.names = method, names
         choice = " and ".join(f"`{name}`" for name in names)
-        super().__init__(f"{method} takes exactly one of {choice}. Give one and leave the other out.")
+        said = f"{method} takes exactly one of {choice}. Give one and leave the other out."
+        super().__init__(f"{said} {why}" if why else said)
 
 
 class BadMethod(HushtableError, TypeError):

@@ -356,3 +356,11 @@ def test_no_value_is_ever_shown_by_a_draft_that_fails(name: str, content: str, f
 
     assert CANARY not in done.stderr
     assert done.exit_code in (0, 3)
+
+
+def test_an_unused_column_that_names_people_is_pointed_at(folder: Path) -> None:
+    hint = "If people have several, protect each person: --unit person_id --max-rows K."
+
+    assert hint in run(*CHECK).stdout
+    assert hint not in run(*CHECK, "--unit", "person_id", "--max-rows", "1").stdout
+    assert hint not in run(*CHECK, "--rows-are-units").stdout

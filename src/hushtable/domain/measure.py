@@ -125,7 +125,8 @@ class Measure:
             if self.sum_column is not None:
                 raise BadSettings("counting", ("count_column", "sum_column"))
             if self.unit is not None:
-                raise BadSettings("counting", ("count_column", "unit"))
+                why = "Counts do not tell whom they are of, so the promise is for each counted person."
+                raise BadSettings("counting", ("count_column", "unit"), why=why)
         if (self.sum_column is None) != (self.clamp is None):
             given, other = ("sum_column", "clamp") if self.clamp is None else ("clamp", "sum_column")
             hint = "The sum of a column needs the range that each row's value is clamped to."

@@ -141,6 +141,7 @@ def check_rows(
         amount=None if measure.amount_column is None else looks[-1],
         unit=unit,
         unused=unused,
+        by_row=measure.unit is None and measure.count_column is None and not rows_are_units,
         rows_read=read,
         rows_dropped=read - kept,
         rows_counted=kept - (0 if unit is None else unit.rows_beyond),

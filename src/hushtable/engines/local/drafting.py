@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
@@ -28,6 +27,7 @@ from hushtable.engines.local.checking import names_in, other_mark
 from hushtable.engines.local.databases import SQLiteFile, only_table
 from hushtable.engines.local.engine import LOCAL
 from hushtable.engines.local.files import is_sqlite
+from hushtable.engines.local.reporting import IDENTIFIER
 from hushtable.engines.local.rows import kept_rows, opened_rows
 from hushtable.engines.sliced.engine import as_bytes, default_memory, fetched
 from hushtable.engines.sliced.naming import found
@@ -62,10 +62,6 @@ _PROBES: dict[str, Kind] = {
     "time": Times(start=datetime(2000, 1, 1), stop=datetime(2000, 1, 2), every=86_400, unit="second"),
     "text": Categories(values=("",)),
 }
-_IDENTIFIER = re.compile(
-    r"(?i:(^|[^a-z])(id|ids|uuid|guid|ssn)([^a-z]|$))|[a-z0-9](Id|ID)([^a-z]|$)"
-    r"|(?i:(person|people|user|patient|customer|client|member|account|employee|student|household|device)id$)"
-)
 
 
 class _Column(NamedTuple):
@@ -314,7 +310,7 @@ def _draft(column: _Column, categories: list[str] | None, *, alone: bool) -> _Dr
     if draft is None and (categories is None or len(categories) > _FEW_CATEGORIES):
         draft = _numbers_or_times(column, mostly=True)
     draft = draft or _text(column, categories)
-    named = _IDENTIFIER.search(column.name) is not None
+    named = IDENTIFIER.search(column.name) is not None
     of_its_own = column.reads_as("whole") or not isinstance(draft.values, Bins | Times)
     if named or (column.differs and of_its_own):
         why = "its name says so" if named else "nearly every row has a value of its own"

@@ -6,6 +6,8 @@ they are private.
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -16,6 +18,11 @@ from hushtable.domain.wording import cells_in_words, many, rule_in_words
 from hushtable.engines.sliced.rows import Unread
 from hushtable.errors import printable, shown
 
+# What columns are called that tell whose row it is.
+IDENTIFIER = re.compile(
+    r"(?i:(^|[^a-z])(id|ids|uuid|guid|ssn)([^a-z]|$))|[a-z0-9](Id|ID)([^a-z]|$)"
+    r"|(?i:(person|people|user|patient|customer|client|member|account|employee|student|household|device)id$)"
+)
 NOTICE = "PRIVATE: true numbers, for the data owner only. Do not publish or pass on."
 _NOT_READ = {
     "quotes": "with a quote that is not closed, or text after it",
@@ -122,6 +129,7 @@ class Report:
     amount: Look | None
     unit: UnitLook | None
     unused: tuple[str, ...]
+    by_row: bool  # whether one row is protected, whoever has it
     rows_read: int
     rows_dropped: int | None
     rows_counted: int | None
@@ -188,6 +196,10 @@ def _verdict(report: Report) -> Iterator[str]:
             yield f"No row has a value for attribute {look.attribute.name!r}: is its column's name right?"
         elif look.problem is None and not look.inside and report.rows_read:
             yield f"No row lies inside attribute {look.attribute.name!r}: is it declared as what it holds?"
+    whose = [name for name in report.unused if IDENTIFIER.search(name)]
+    if report.by_row and len(whose) == 1:
+        unit = f"--unit {shlex.quote(printable(whose[0]))} --max-rows K"
+        yield f"This protects one row. If people have several, protect each person: {unit}."
     if not report.fits:
         yield "Publishing would stop:"
     elif not report.reviewed:
