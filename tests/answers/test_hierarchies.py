@@ -172,6 +172,7 @@ class Asked(NamedTuple):
     low: NDArray[np.float64]
     high: NDArray[np.float64]
     value: NDArray[np.float64]
+    error: NDArray[np.float64]
     truth: NDArray[np.float64]
 
     @property
@@ -220,7 +221,8 @@ def answered(
     for asked in ASKED:
         items = [item_of(domain, each) for each in items_in(asked)]
         groups = answers.groups(Question(selected(domain, None), items, chance=0.05)).answers
-        found[asked] = Asked(groups.low, groups.high, groups.value, truth_of(domain, counts, asked))
+        truth = truth_of(domain, counts, asked)
+        found[asked] = Asked(groups.low, groups.high, groups.value, groups.standard_error, truth)
     return found
 
 
@@ -237,6 +239,7 @@ def test_intervals_hold_at_every_level_for_common_and_rare_groups(
     held: dict[tuple[str, bool], list[bool]] = {
         (asked, common): [] for asked in ASKED for common in (False, True)
     }
+    ratios: dict[str, list[float]] = {asked: [] for asked in ASKED}
     for number in range(runs(30)):
         counts = people(domain, 30_000, number)
         for asked, found in answered(
@@ -246,7 +249,12 @@ def test_intervals_hold_at_every_level_for_common_and_rare_groups(
             for each in (False, True):
                 held[asked, each] += found.right[common == each].tolist()
             assert np.all((found.low <= found.value) & (found.value <= found.high))
+            # Beside noise, an error is no larger than the interval leaves room for.
+            farther = np.maximum(found.value - found.low, found.high - found.value)
+            assert np.all((found.error > 1) & (found.error <= 1.2 * farther + 10))
+            ratios[asked].append(float(np.mean(((found.value - found.truth) / found.error) ** 2)))
     assert {key: np.mean(each) for key, each in held.items() if np.mean(each) < least(each)} == {}
+    assert {asked: np.mean(each) for asked, each in ratios.items() if np.mean(each) > 1.3} == {}
     # Where all nodes are there, intervals are no wider than they should be.
     complete = ASKED[:4]
     assert np.mean([right for key, each in held.items() if key[0] in complete for right in each]) < 0.99

@@ -181,6 +181,9 @@ def sql(
 
     The rows are the table `release`: the attributes, `count` and `weight`. Sums of `weight` are estimates.
 
+    If the file has several tables, `release` is the smallest that has the columns you name, and
+    `release_tables` has the rows of all of them. Every table counts everybody, so add up one of them only.
+
     \b
     Examples:
       hushtable sql commute.parquet "SELECT max(count) FROM release"

@@ -14,7 +14,8 @@ noise of those across alone. The nearest limits are taken, and share the chance 
 absent, one limit has it all.
 
 Promise: intervals hold with at least the stated chance for any group that was chosen without looking at the
-rows. The standard error is that of the noise, and half of the most that absent nodes may hold.
+rows. The standard error is that of the noise, and half of the most that absent nodes may hold, or the way to
+the farther end of an interval of 95 %, if that is less: what lies around a group may leave them less room.
 Cost: some operations on arrays with one entry a group, for each level.
 """
 
@@ -29,19 +30,37 @@ from hushtable.answers.estimation.tails import noise
 from hushtable.answers.hierarchies.walking import Found, Side
 from hushtable.laws.law import NoiseLaw
 
+_CHANCE = 0.05  # of the interval that standard errors go by
+
 
 def bounded(found: Found, *, laws: Sequence[NoiseLaw], cutoffs: Sequence[float], chance: float) -> Answers:
     """Return estimates with intervals that hold; the laws and cutoffs are those of the levels."""
+    low, high = _ends(found, laws, cutoffs, chance)
+    return Answers(found.value, _error(found, laws, cutoffs), low, high)
+
+
+def _ends(
+    found: Found, laws: Sequence[NoiseLaw], cutoffs: Sequence[float], chance: float
+) -> tuple[Array, Array]:
     hidden = found.inside.absent.sum(axis=0) + found.across.absent.sum(axis=0) > 0
     sure = _answers(found, laws, cutoffs, chance)
     both = _answers(found, laws, cutoffs, chance / 2)
     around = _around(found, laws, cutoffs, chance / 2)
     low = np.where(hidden, np.maximum(both.low, around.low), sure.low)
     high = np.where(hidden, np.minimum(both.high, around.high), sure.high)
-    low, high = np.maximum(low, 0.0), np.maximum(high, 0.0)
-    return Answers(
-        found.value, sure.standard_error, np.minimum(low, found.value), np.maximum(high, found.value)
-    )
+    return np.minimum(np.maximum(low, 0.0), found.value), np.maximum(np.maximum(high, 0.0), found.value)
+
+
+def _error(found: Found, laws: Sequence[NoiseLaw], cutoffs: Sequence[float]) -> Array:
+    """Return standard errors; they are the same whatever chance is asked for."""
+    low, high = _ends(found, laws, cutoffs, _CHANCE)
+    farther = np.maximum(found.value - low, high - found.value)
+    farther = np.maximum(farther, laws[-1].floats.variance ** 0.5)  # both ends may be 0
+    absent = found.inside.absent + found.across.absent
+    held = (np.array(cutoffs)[:, np.newaxis] * absent).sum(axis=0)
+    variance = _variance(found.complete.seen + found.inside.kept, laws)
+    error: Array = np.sqrt(variance + np.minimum(held / 2, farther) ** 2)
+    return error
 
 
 def _answers(found: Found, laws: Sequence[NoiseLaw], cutoffs: Sequence[float], chance: float) -> Answers:
@@ -52,10 +71,7 @@ def _answers(found: Found, laws: Sequence[NoiseLaw], cutoffs: Sequence[float], c
         _add_noise(parts, found.complete.seen, laws)
     low_end = low.around(least + found.complete.counts).low
     high_end = high.around(most + found.complete.counts).high
-    absent = found.inside.absent + found.across.absent
-    held = (np.array(cutoffs)[:, np.newaxis] * absent).sum(axis=0)
-    variance = _variance(found.complete.seen + found.inside.kept, laws)
-    return Answers(found.value, np.sqrt(variance + held**2 / 4), low_end, high_end)
+    return Answers(found.value, np.zeros_like(low_end), low_end, high_end)
 
 
 def _around(found: Found, laws: Sequence[NoiseLaw], cutoffs: Sequence[float], chance: float) -> Answers:
