@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from hushtable.structures.addresses import LineAddresses
 from hushtable.structures.branching import BranchingTree
-from hushtable.structures.halving import Believed, Halves, left_by_kind, own_masses, sums_by_kind
+from hushtable.structures.halving import Believed, Halves, divided, left_of, own_masses, sums, sums_by_kind
 from hushtable.structures.lines import Line
 from tests.structures.pruned import World, level_laws, pruned
 
@@ -30,7 +30,8 @@ def normal(values: Array, variance: float) -> Array:
 
 
 EVEN = range(5)  # kinds that vary around even halves
-SIDES = -2, -1
+SIDES = 6, 7
+ONLY = np.eye(8)  # how common kinds are, where there is one
 SPREADS = [1 / 32, 1 / 16, 1 / 8, 1 / 4]
 
 
@@ -52,41 +53,100 @@ def test_what_halves_tell_of_a_sum(
     left: tuple[float, float], right: tuple[float, float], part: float
 ) -> None:
     # Every sum and every left half on a grid, sums being as likely anywhere.
-    found = sums_by_kind(one(left, right, part))
-    sums, lefts = np.meshgrid(np.linspace(-150, 400, 701), np.linspace(-150, 400, 701), indexing="ij")
+    halves = one(left, right, part)
+    kinds = sums_by_kind(halves)
+    sums_, lefts = np.meshgrid(np.linspace(-150, 400, 701), np.linspace(-150, 400, 701), indexing="ij")
     step = 550 / 700
-    seen = normal(left[0] - lefts, left[1]) * normal(right[0] - (sums - lefts), right[1])
+    seen = normal(left[0] - lefts, left[1]) * normal(right[0] - (sums_ - lefts), right[1])
+    totals, expected = [], []
     for kind in EVEN:
         around = spread(kind, max(left[0] + right[0], 0.0), part)
-        joint = seen * normal(lefts - part * sums, around) * step**2
-        total = joint.sum()
-        mean = (joint * sums).sum() / total
+        joint = seen * normal(lefts - part * sums_, around) * step**2
+        totals.append(joint.sum())
+        mean = (joint * sums_).sum() / totals[-1]
+        expected.append((mean, (joint * (sums_ - mean) ** 2).sum() / totals[-1]))
+        found = sums(halves, kinds, ONLY[kind])
 
-        assert found.likely[kind, 0] == pytest.approx(np.log(total), abs=1e-3)
-        assert found.means[kind, 0] == pytest.approx(mean, rel=1e-4)
-        assert found.variances[kind, 0] == pytest.approx((joint * (sums - mean) ** 2).sum() / total, rel=1e-3)
+        assert found.means == pytest.approx(mean, rel=1e-4)
+        assert found.variances == pytest.approx(expected[-1][1], rel=1e-3)
     for kind, (all_, none) in zip(SIDES, ((left, right), (right, left)), strict=True):
-        assert found.likely[kind, 0] == pytest.approx(np.log(normal(np.array(none[0]), none[1])))
-        assert (found.means[kind, 0], found.variances[kind, 0]) == all_
+        totals.append(float(normal(np.array(none[0]), none[1])))
+        expected.append(all_)
+        found = sums(halves, kinds, ONLY[kind])
+
+        assert (found.means[0], found.variances[0]) == pytest.approx(all_)
+    some = [*EVEN, *SIDES]
+    assert np.diff(np.log(kinds.likely[some, 0])) == pytest.approx(np.diff(np.log(totals)), abs=1e-3)
+    # Of all kinds together: weighed means, and variances within them and between them.
+    common = np.array([0.3, 0.2, 0.1, 0.05, 0.05, 0.1, 0.1, 0.1])
+    anyhow = kinds.likely[5, 0] / kinds.likely[0, 0] * totals[0]
+    weights = common[[*some, 5]] * [*totals, anyhow]
+    weights /= weights.sum()
+    means, variances = np.transpose([*expected, (left[0] + right[0], left[1] + right[1])])
+    mean = weights @ means
+    found = sums(halves, kinds, common)
+    assert found.means == pytest.approx(mean, rel=1e-4)
+    assert found.variances == pytest.approx(weights @ (variances + (means - mean) ** 2), rel=1e-3)
 
 
 @pytest.mark.parametrize(("left", "right", "part"), CASES)
 def test_how_a_count_is_divided(left: tuple[float, float], right: tuple[float, float], part: float) -> None:
     count = 120.0
-    found = left_by_kind(one(left, right, part), np.array([count]))
+    halves, counts = one(left, right, part), np.array([count])
+    kinds = left_of(halves, counts)[1]
     lefts = np.linspace(-300, 420, 72_001)
     seen = normal(left[0] - lefts, left[1]) * normal(right[0] - (count - lefts), right[1])
     # Of all kinds, the halves' sum is as far from the count: only how they compare is told.
-    totals = []
+    totals, means = [], []
     for kind in EVEN:
         joint = seen * normal(lefts - part * count, spread(kind, count, part))
         totals.append(joint.sum() * 0.01)
+        means.append((joint * lefts).sum() / joint.sum())
 
-        assert found.means[kind, 0] == pytest.approx((joint * lefts).sum() / joint.sum(), rel=1e-6)
+        assert divided(halves, counts, ONLY[kind]) == pytest.approx(means[-1], rel=1e-6)
     totals += [np.interp(count, lefts, seen), np.interp(0.0, lefts, seen)]
-    likely = np.append(found.likely[list(EVEN), 0], found.likely[list(SIDES), 0])
-    assert np.diff(likely) == pytest.approx(np.diff(np.log(totals)), abs=1e-6)
-    assert found.means[list(SIDES), 0].tolist() == [count, 0.0]
+    means += [count, 0.0]
+    for kind in SIDES:
+        assert divided(halves, counts, ONLY[kind]) == pytest.approx(means[kind - 1])
+    some = [*EVEN, *SIDES]
+    assert np.diff(np.log(kinds.likely[some, 0])) == pytest.approx(np.diff(np.log(totals)), abs=1e-6)
+    common = ONLY[some].mean(axis=0)
+    assert divided(halves, counts, common) == pytest.approx(np.average(means, weights=totals), rel=1e-6)
+
+
+def plain(
+    left: tuple[float, float], right: tuple[float, float], part: float, noise: float, count: float
+) -> Array:
+    """How likely each kind makes halves: logarithms, by the words of the module."""
+    apart = (1 - part) * left[0] - part * right[0]
+    variances = [noise + spread(kind, count, part) for kind in EVEN]
+    even = [-(apart**2) / variance / 2 - np.log(2 * pi * variance) / 2 for variance in variances]
+    below = sum(min(mean, 0.0) ** 2 / variance for mean, variance in (left, right))
+    anyhow = -np.log(count + 1.9 * np.sqrt((left[1] + right[1]) / 2)) - below / 2
+    sides = [-(mean**2) / variance / 2 - np.log(2 * pi * variance) / 2 for mean, variance in (right, left)]
+    return np.array([*even, anyhow, *sides])
+
+
+def test_many_halves_at_once_are_as_likely_as_one_by_one() -> None:
+    random = np.random.default_rng(3)
+    means, variances = random.normal(0, 300, (2, 300)), np.exp(random.uniform(-4, 12, (2, 300)))
+    part = np.concatenate([random.uniform(0, 1, 290), np.zeros(5), np.ones(5)])
+    halves = Halves(Believed(means[0], variances[0]), Believed(means[1], variances[1]), part)
+    counts = random.uniform(0, 500, part.size)
+    noise = (1 - part) ** 2 * variances[0] + part**2 * variances[1]
+    guess = np.maximum(means.sum(axis=0), 0.0)
+    known, divided_ = left_of(halves, counts)
+    around = known.left.variances
+    for halved, kinds, noises, about in (
+        (halves, sums_by_kind(halves), noise, guess),
+        (known, divided_, around, counts),
+    ):
+        rows = zip(*halved.left, *halved.right, part, noises, about, strict=True)
+        likely = np.array([plain((a, b), (c, d), *rest) for a, b, c, d, *rest in rows]).T
+        likely = np.exp(likely - likely.max(axis=0))
+        found = kinds.likely / kinds.likely.sum(axis=0)
+
+        assert found == pytest.approx(likely / likely.sum(axis=0), rel=1e-9, abs=1e-12)
 
 
 @given(pruned(), st.floats(1e-3, 5), st.floats(1, 10**4))

@@ -26,9 +26,8 @@ for sums of noisy counts. What it is worth: docs/decisions/041.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
-from math import pi
+from math import pi, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -43,11 +42,15 @@ Places = NDArray[np.intp]
 
 # Kinds of division. Spreads around even halves are parts of the count. By simulation (docs/decisions/041).
 _SPREADS = 1 / 32, 1 / 16, 1 / 8, 1 / 4
-_KINDS = len(_SPREADS) + 4
+_SQUARES = np.array(
+    [0.0, *(4 * spread**2 for spread in _SPREADS)]
+)  # parts of squared counts; 0: but for chance
+_KINDS = len(_SQUARES) + 3
+_AT_BEST = 1.9  # deviations: what counts are known to, as a length
 _USUAL = np.array([0.4, *(0.05 for _ in _SPREADS), 0.2, 0.1, 0.1])
 _FAITH = 2.0  # as many halved nodes what is usual counts for, where kinds are learned
 _PASSED_ON = 0.8  # of what was learned at one depth, for the next
-_ROUNDS, _LEARNED_FROM, _AT_ONCE = 6, 1 << 12, 1 << 17
+_ROUNDS, _LEARNED_FROM, _AT_ONCE = 6, 1 << 12, 1 << 14
 _UNSURE = 0.35, 0.75  # of the cutoff, or of the deviation of noise: the deviation of an absent child
 _TYPICAL = 0.5  # of what parents show besides published children, for absent ones
 _CLEARLY = 4.0  # times its variance: what the square of a sum has to be, to stand out from noise
@@ -81,112 +84,132 @@ class Halves(NamedTuple):
         return Halves(left, right, self.part[rows])
 
 
-class _Kinds(NamedTuple):
-    """For each kind, how likely it makes the halves, and what they then have: logarithm, mean, variance."""
+class Kinds(NamedTuple):
+    """How each kind goes with what is known of halves."""
 
-    likely: Array
-    means: Array
-    variances: Array
-
-    def mixed(self, common: Array) -> tuple[Array, Array]:
-        """Return the mean and the variance of all kinds together."""
-        weights = _responsible(self.likely, common)
-        mean = (weights * self.means).sum(axis=0)
-        return mean, (weights * (self.variances + (self.means - mean) ** 2)).sum(axis=0)
+    likely: Array  # how likely each makes it: a row for each kind, times what all kinds have in common
+    sharp: Array  # one over variances around even halves, for each kind that has such
+    apart: Array  # how far left halves are from even ones
 
 
-def sums_by_kind(halves: Halves) -> _Kinds:
-    """Return what the halves tell of their sum, if it is divided by each kind."""
+def sums_by_kind(halves: Halves) -> Kinds:
+    """Return how each kind goes with halves whose sum may be anything."""
     (left, left_around), (right, right_around), part = halves
-    rest, sums = 1 - part, left + right
-    guess = np.maximum(sums, 0.0)
-    found = _Kinds(*(np.empty((_KINDS, part.size)) for _ in range(3)))
-    apart, noise = rest * left - part * right, rest**2 * left_around + part**2 * right_around
-    spread = _spreads(guess, part)
-    around, even = noise + spread, slice(len(spread))
-    found.likely[even] = _log_normal(apart, around)
-    found.means[even] = (
-        (part * right_around + spread) * left + (rest * left_around + spread) * right
-    ) / around
-    found.variances[even] = (left_around * right_around + spread * (left_around + right_around)) / around
-    together = left_around + right_around
-    below = np.minimum(left, 0.0) ** 2 / left_around + np.minimum(right, 0.0) ** 2 / right_around
-    found.likely[-3] = -np.log(guess + _anyhow(together / 2)) - 0.5 * below
-    found.means[-3], found.variances[-3] = sums, together
-    for kind, all_, none in ((-2, halves.left, halves.right), (-1, halves.right, halves.left)):
-        found.likely[kind] = _log_normal(none.means, none.variances)
-        found.means[kind], found.variances[kind] = all_
-    return found
+    noise = (1 - part) ** 2 * left_around + part**2 * right_around
+    return _kinds(halves, np.maximum(left + right, 0.0), noise)
 
 
-def left_by_kind(halves: Halves, counts: Array) -> _Kinds:
-    """Return what left halves have of these counts, if they are divided by each kind."""
+def sums(halves: Halves, kinds: Kinds, common: Array) -> Believed:
+    r"""Return what halves tell of their sums, where kinds are so common.
+
+    Let d = p b - (1 - p) a, with the variances a and b of the left and the right half and the even part p. If
+    a left half is x from an even one, with variance v, the mean is l + r + d x/v, and the variance is
+    a + b - d^2/v.
+    """
     (left, left_around), (right, right_around), part = halves
-    together = left_around + right_around
-    told = left + left_around / together * (counts - left - right)
-    around = left_around / together * right_around
-    found = _Kinds(*(np.zeros((_KINDS, part.size)) for _ in range(3)))
-    even = part * counts
-    spread = _spreads(counts, part)
-    found.likely[: len(spread)] = _log_normal(told - even, around + spread)
-    found.means[: len(spread)] = even + spread / (around + spread) * (told - even)
-    beyond = np.maximum(-told, 0.0) + np.maximum(told - counts, 0.0)
-    found.likely[-3] = -np.log(counts + _anyhow(around)) - 0.5 * beyond**2 / around
-    found.means[-3] = np.clip(told, 0.0, counts)
-    found.likely[-2], found.means[-2] = _log_normal(counts - told, around), counts
-    found.likely[-1] = _log_normal(told, around)
-    return found
+    tilt, together = part * right_around - (1 - part) * left_around, left_around + right_around
+    likely, sharp, apart = kinds
+    total, number = common @ likely, len(sharp)
+    sharper = likely[:number] * sharp
+    first = common[:number] @ sharper / total
+    sharper *= sharp
+    second = common[:number] @ sharper / total
+    one_side, other = common[-2] * likely[-2] / total, common[-1] * likely[-1] / total
+    shift = tilt * apart * first - one_side * right - other * left
+    around = together - one_side * right_around - other * left_around - tilt**2 * first
+    around += (tilt**2 * second) * apart**2 + one_side * right**2 + other * left**2 - shift**2
+    # No kind knows sums better than the better one of the halves: but for rounding, this holds.
+    return Believed(left + right + shift, np.maximum(around, np.minimum(left_around, right_around)))
 
 
-def _spreads(counts: Array, part: Array) -> Array:
-    """Return the variances of left halves of counts around even ones, a row for each kind that has such."""
-    shape = part * (1 - part)
-    chance = np.maximum(counts, 1.0) * shape
-    wider = np.maximum(np.multiply.outer(4 * np.square(_SPREADS), counts**2 * shape), chance)
-    return np.concatenate([chance[np.newaxis], wider])
+def left_of(halves: Halves, counts: Array) -> tuple[Halves, Kinds]:
+    """Return what is known of halves with these sums, and how each kind goes with it."""
+    (left, left_around), (right, right_around), part = halves
+    trust = left_around / (left_around + right_around)
+    told, around = left + trust * (counts - left - right), trust * right_around
+    known = Halves(Believed(told, around), Believed(counts - told, around), part)
+    return known, _kinds(known, counts, around)
 
 
-def _anyhow(around: Array) -> Array:
-    """Return what counts are known to at best, as a length."""
-    return np.asarray(1.9 * np.sqrt(around))
+def divided(halves: Halves, counts: Array, common: Array) -> Array:
+    """Return what left halves have of these counts, where kinds are so common."""
+    ((told, around), _, _), (likely, sharp, apart) = left_of(halves, counts)
+    number = len(sharp)
+    even = told * (common[:number] @ likely[:number])
+    even -= around * apart * (common[:number] @ (likely[:number] * sharp))
+    anyhow = common[-3] * likely[-3] * np.minimum(np.maximum(told, 0.0), counts)
+    return np.asarray((even + anyhow + common[-2] * likely[-2] * counts) / (common @ likely))
 
 
-def _log_normal(values: Array, variances: Array) -> Array:
-    return np.asarray(-0.5 * (values**2 / variances + np.log(2 * pi * variances)))
+def _kinds(halves: Halves, counts: Array, noise: Array) -> Kinds:
+    """Return how each kind divides such counts, what is known of left halves being off by that noise."""
+    (left, left_around), (right, right_around), part = halves
+    squares, likely = np.empty((_KINDS, part.size)), np.empty((_KINDS, part.size))
+    sharp = np.multiply.outer(_SQUARES, counts**2)
+    np.maximum(sharp, np.maximum(counts, 1.0), out=sharp)
+    sharp *= part * (1 - part)
+    sharp += noise
+    np.reciprocal(sharp, out=sharp)
+    apart, number = (1 - part) * left - part * right, len(sharp)
+    np.multiply(sharp, apart**2, out=squares[:number])
+    np.sqrt(sharp, out=likely[:number])
+    # All on the one side, if what the other is known to have is noise; anyhow, if what is below 0 is.
+    for kind, none, around in ((-2, right, right_around), (-1, left, left_around)):
+        squares[kind], likely[kind] = none**2 / around, 1 / np.sqrt(around)
+    squares[-3] = squares[-2] * (right < 0) + squares[-1] * (left < 0)
+    likely[-3] = sqrt(2 * pi) / (counts + _AT_BEST * np.sqrt((left_around + right_around) / 2))
+    squares -= np.minimum.reduce(squares)
+    squares *= -0.5
+    likely *= np.exp(squares, out=squares)
+    return Kinds(likely, sharp, apart)
 
 
-def _responsible(likely: Array, common: Array) -> Array:
-    """Return how likely each kind is for each entry, where kinds are so common."""
-    weights = np.exp(likely - likely.max(axis=0)) * common[:, np.newaxis]
-    weights /= weights.sum(axis=0)
-    return np.asarray(weights)
-
-
-def _learned(likely: Array, usual: Array, number: Array) -> Array:
+def _learned(likely: Array, number: Array, usual: Array) -> Array:
     """Return how common kinds are, by expectation and maximisation; each entry is that of some nodes."""
     common = usual
-    weights = np.exp(likely - likely.max(axis=0))
     for _ in range(_ROUNDS):
         # Each node counts once: it is shared among kinds by how likely they are.
-        found = common * (weights @ (number / np.maximum(common @ weights, _LEAST)))
-        found[-2:] = found[-2:].mean()  # neither side is usual
+        found = likely @ (number / (common @ likely))
+        found *= common
+        found[-2:] = (found[-2] + found[-1]) / 2  # neither side is usual
         found += _FAITH * usual
         common = found / found.sum()
     return common
 
 
-@dataclass(eq=False)
-class _Depth:
+class _Side(NamedTuple):
+    """The halves on one side of the nodes of a depth."""
+
+    parents: Places  # of those that are there
+    children: Places  # which nodes of the next depth they are
+    whole: Array  # how many whole nodes of the level below each has room for
+
+
+class _Depth(NamedTuple):
     """The halved nodes of one depth, in the order of their prefixes: those with a published node below."""
 
     prefixes: Numbers
-    cells: Array
-    children: tuple[Places, Places]  # left and right ones at the next depth, -1 for those that are not there
-    child_cells: tuple[Array, Array]
-    shift: int
-    level: int  # of the published nodes that come next below
+    sides: tuple[_Side, _Side]
+    part: Array  # of the cells: what is on the left
+    room: float  # how many whole nodes of the level below a whole half has room for
     empty: float  # how many other nodes there are below published ones, with no published one below
-    common: Array | None = None  # how common kinds are
+
+    def halves(self, below: Believed, typical: Believed) -> Halves:
+        """Return what is known of the halves of all nodes, absent ones included."""
+        sides = []
+        for side in self.sides:
+            known = Believed(typical.means * side.whole, typical.variances * side.whole)
+            for values, found in zip(known, below, strict=True):
+                values[side.parents] = found[side.children]
+            sides.append(known)
+        return Halves(sides[0], sides[1], self.part)
+
+    def published(self, counts: Array, left: Array) -> Array:
+        """Return what the published halves have, of nodes with these counts."""
+        found = np.empty(sum(side.children.size for side in self.sides))
+        for side, values in zip(self.sides, (left, counts - left), strict=True):
+            found[side.children] = values[side.parents]
+        return found
 
 
 class _Tree:
@@ -203,6 +226,7 @@ class _Tree:
     ) -> None:
         self._tree = tree
         self._binary = BranchingTree(tree.addresses, branching=2)
+        self._padded = int(tree.cells_of(np.zeros(1, dtype=np.int64), 0)[0]) < 1 << tree.shifts[0]
         edges = np.searchsorted(numbers, np.array([*tree.offsets, tree.nodes_total]))
         self.prefixes = [
             numbers[first:last] - offset
@@ -210,7 +234,7 @@ class _Tree:
         ]
         self._counts = [counts[first:last].astype(np.float64) for first, last in pairwise(edges)]
         self._cells = [
-            tree.cells_of(each, level).astype(np.float64) for level, each in enumerate(self.prefixes)
+            self._cells_of(tree, each, level).astype(np.float64) for level, each in enumerate(self.prefixes)
         ]
         self._noise = [min(max(law.floats.variance, _LEAST), _LARGEST) for law in laws]
         cutoff = min(max(cutoff, _SMALLEST_CUTOFF), _LARGEST_CUTOFF)
@@ -227,6 +251,12 @@ class _Tree:
             self._whole.append(float(self._cells[level - 1].sum() / max(branches.sum(), 1)) or 1.0)
         self._typical = [Believed(np.zeros(1), np.ones(1)), *map(self._absent, range(1, tree.levels))]
 
+    def _cells_of(self, tree: BranchingTree, prefixes: Numbers, level: int) -> Numbers:
+        """Return how many cells each node has: of a level of this tree, or of the binary one."""
+        if self._padded:
+            return tree.cells_of(prefixes, level)
+        return np.full(prefixes.size, 1 << tree.shifts[level], dtype=np.int64)
+
     def given(self, level: int, values: Array) -> Array:
         """Add up what the published children of each node of a level have."""
         if level + 1 == self._tree.levels:
@@ -240,9 +270,9 @@ class _Tree:
         # In integers: of 2^60 cells, a float does not tell all from all but one.
         if level + 1 == self._tree.levels:
             return np.zeros(self.prefixes[level].size)
-        left = self._tree.cells_of(self.prefixes[level], level)
+        left = self._cells_of(self._tree, self.prefixes[level], level)
         np.subtract.at(
-            left, self._parents[level + 1], self._tree.cells_of(self.prefixes[level + 1], level + 1)
+            left, self._parents[level + 1], self._cells_of(self._tree, self.prefixes[level + 1], level + 1)
         )
         return left.astype(np.float64)
 
@@ -257,37 +287,35 @@ class _Tree:
         variance = max((_UNSURE[0] * cutoff) ** 2, _UNSURE[1] ** 2 * self._noise[level])
         return Believed(np.array([_TYPICAL * mean]), np.array([variance]))
 
-    def _unseen(self, level: int, cells: Array) -> Believed:
-        """Return what is known of cells in absent nodes of a level."""
-        number = np.maximum(cells / self._whole[level], 2.0**-60)
-        mean, variance = self._typical[level]
-        return Believed(mean * number, variance * number)
-
     def masses(self) -> list[Array]:
         """Return the masses of published nodes, level by level."""
         known = Believed(self._counts[-1], np.full(self._counts[-1].size, self._noise[-1]))
-        halved: list[list[_Depth]] = []
-        kept: list[list[Believed]] = []
+        levels = [self._depths(level) for level in range(1, self._tree.levels)]
+        kept: list[tuple[Halves, Array]] = []
         usual = _USUAL
-        for level in reversed(range(1, self._tree.levels)):
-            depths, below = self._depths(level), [known]
-            for each in reversed(depths):
-                below.append(self._merged(each, below[-1], usual))
-                assert each.common is not None
-                usual = _PASSED_ON * each.common + (1 - _PASSED_ON) * _USUAL
-            halved.append(depths)
-            kept.append(below[:-1])
-            known = self._with_own(level - 1, depths[:1], below[-1])
+        for level, depths in reversed(list(enumerate(levels, start=1))):
+            others = self._without_any(level, depths)
+            for number, depth in reversed(list(enumerate(depths))):
+                halves = depth.halves(known, self._typical[level])
+                known, common = _merged(halves, others[:, number], depth.empty, usual)
+                usual = _PASSED_ON * common + (1 - _PASSED_ON) * _USUAL
+                kept.append((halves, common))
+            known = self._with_own(level - 1, depths[:1], known)
         masses = [np.maximum(known.means, 0.0)]
-        for depths, below in zip(reversed(halved), reversed(kept), strict=True):
-            level = len(masses)
-            counts = np.zeros(0)
+        for level, depths in enumerate(levels):
+            counts = _NONE
             if depths:
-                counts = masses[-1][np.searchsorted(self.prefixes[level - 1], depths[0].prefixes)]
-            for each in depths:
-                counts = self._divided(each, below.pop(), counts)
+                counts = masses[-1][np.searchsorted(self.prefixes[level], depths[0].prefixes)]
+            for depth in depths:
+                counts = depth.published(counts, _lefts(*kept.pop(), counts))
             masses.append(counts)
         return masses
+
+    def _without_any(self, level: int, depths: list[_Depth]) -> Array:
+        """Return how likely each kind makes nodes of each depth that have no published one below."""
+        room, typical = np.array([each.room for each in depths]), self._typical[level]
+        half = Believed(typical.means * room, typical.variances * room)
+        return sums_by_kind(Halves(half, half, np.full(room.size, 0.5))).likely
 
     def _depths(self, level: int) -> list[_Depth]:
         """Return the depths from the level above down to this one: the nodes that are halved at each."""
@@ -295,84 +323,25 @@ class _Tree:
         prefixes, cells = self.prefixes[level], self._cells[level]
         if not prefixes.size:
             return found
-        for shift in range(self._tree.shifts[level] + 1, self._tree.shifts[level - 1] + 1):
-            above = prefixes >> 1
-            first = np.append(True, above[1:] != above[:-1])[: above.size]
-            places, parents = above[first], np.cumsum(first) - 1
-            depth = self._binary.shifts.index(shift)
-            children, child_cells = [], []
+        every = float(self._cells[level - 1].sum()) / self._whole[level]
+        for step, shift in enumerate(range(self._tree.shifts[level], self._tree.shifts[level - 1])):
+            first = np.append(True, prefixes[1:] >> 1 != prefixes[:-1] >> 1)
+            places, parents = prefixes[first] >> 1, np.cumsum(first) - 1
+            depth, sides, sizes = self._binary.shifts.index(shift), [], []
             for side in (0, 1):
                 rows = np.flatnonzero((prefixes & 1) == side)
-                child, size = np.full(places.size, -1, dtype=np.intp), np.empty(places.size)
-                child[parents[rows]], size[parents[rows]] = rows, cells[rows]
-                others = np.flatnonzero(child < 0)
-                size[others] = self._binary.cells_of(2 * places[others] + side, depth + 1)
-                children.append(child)
-                child_cells.append(size)
-            left, right = child_cells
-            own = left + right
-            room = self._whole[level] * 2.0 ** (shift - self._tree.shifts[level])
-            every = float(self._cells[level - 1].sum()) / room
-            found.append(
-                _Depth(
-                    prefixes=places,
-                    cells=own,
-                    children=(children[0], children[1]),
-                    child_cells=(left, right),
-                    shift=shift,
-                    level=level,
-                    empty=max(every - places.size, 0.0),
-                )
-            )
-            prefixes, cells = places, own
+                there, size = parents[rows], np.full(places.size, -1.0)
+                size[there] = cells[rows]
+                others = np.flatnonzero(size < 0)
+                size[others] = self._cells_of(self._binary, 2 * places[others] + side, depth)
+                # Halves without cells have nothing, but their variance is not 0.
+                sides.append(_Side(there, rows, np.maximum(size / self._whole[level], 2.0**-60)))
+                sizes.append(size)
+            prefixes, cells = places, sizes[0] + sizes[1]
+            empty = max(every / 2.0 ** (step + 1) - places.size, 0.0)
+            part, room = sizes[0] / cells, 2.0**step
+            found.append(_Depth(places, (sides[0], sides[1]), part, room, empty))
         return found[::-1]
-
-    def _halves(self, depth: _Depth, below: Believed) -> Halves:
-        """Return what is known of the halves of all nodes of a depth, absent ones included."""
-        sides = []
-        for child, cells in zip(depth.children, depth.child_cells, strict=True):
-            there = child >= 0
-            unseen = self._unseen(depth.level, cells)
-            sides.append(
-                Believed(
-                    *(
-                        np.where(there, values[child], other)
-                        for values, other in zip(below, unseen, strict=True)
-                    )
-                )
-            )
-        left, right = depth.child_cells
-        return Halves(sides[0], sides[1], left / (left + right))
-
-    def _alike(self, depth: _Depth) -> Halves:
-        """Return what is known of the halves of a node of a depth without a published one below."""
-        cells = np.array(
-            [self._whole[depth.level] * 2.0 ** (depth.shift - 1 - self._tree.shifts[depth.level])]
-        )
-        half = self._unseen(depth.level, cells)
-        return Halves(half, half, np.array([0.5]))
-
-    def _merged(self, depth: _Depth, below: Believed, usual: Array) -> Believed:
-        """Return what halves tell of nodes, and learn how common kinds are."""
-        halves, number = self._halves(depth, below), depth.prefixes.size
-        step = -(-number // _LEARNED_FROM)
-        kinds = sums_by_kind(halves if number <= _AT_ONCE else halves.only(slice(None, None, step)))
-        likely = kinds.likely[:, ::step] if number <= _AT_ONCE else kinds.likely
-        depth.common = _learned(
-            np.hstack([likely, sums_by_kind(self._alike(depth)).likely]),
-            usual,
-            np.append(np.full(likely.shape[1], depth.prefixes.size / likely.shape[1]), depth.empty),
-        )
-        if number <= _AT_ONCE:
-            known = Believed(*kinds.mixed(depth.common))
-        else:
-            parts = [sums_by_kind(halves.only(rows)).mixed(depth.common) for rows in _parts(number)]
-            known = Believed(*(np.concatenate(each) for each in zip(*parts, strict=True)))
-        # Halves without cells have nothing.
-        for part, side in ((1.0, halves.left), (0.0, halves.right)):
-            alone = halves.part == part
-            known = Believed(*(np.where(alone, a, b) for a, b in zip(side, known, strict=True)))
-        return known
 
     def _with_own(self, level: int, top: list[_Depth], below: Believed) -> Believed:
         """Return what is known of published nodes of a level: by their own counts, and from below."""
@@ -392,28 +361,45 @@ class _Tree:
             known.means[rows], known.variances[rows] = own.weighed(told)
         return known
 
-    def _divided(self, depth: _Depth, below: Believed, counts: Array) -> Array:
-        """Return the masses of the published halves of nodes with these counts."""
-        halves, common = self._halves(depth, below), depth.common
-        assert common is not None
-        parts = []
-        for rows in _parts(depth.prefixes.size):
-            some, have = halves.only(rows), counts[rows]
-            left, _ = left_by_kind(some, have).mixed(common)
-            left = np.where(some.part == 1, have, np.where(some.part == 0, 0.0, np.clip(left, 0.0, have)))
-            parts.append(left)
-        left = np.concatenate([_NONE, *parts])
-        found = np.empty(below.means.size)
-        for child, masses in zip(depth.children, (left, counts - left), strict=True):
-            found[child[child >= 0]] = masses[child >= 0]
-        return found
-
 
 _NONE = np.zeros(0)
 
 
 def _parts(number: int) -> list[slice]:
     return [slice(start, start + _AT_ONCE) for start in range(0, number, _AT_ONCE)]
+
+
+def _merged(halves: Halves, others: Array, empty: float, usual: Array) -> tuple[Believed, Array]:
+    """Return what halves tell of nodes, and how common kinds are; `others` are of nodes with none below."""
+    number = halves.part.size
+    step = -(-number // _LEARNED_FROM)
+    at_once = number <= _AT_ONCE
+    kinds = sums_by_kind(halves if at_once else halves.only(slice(None, None, step)))
+    likely = np.column_stack([kinds.likely[:, ::step] if at_once else kinds.likely, others])
+    weights = np.full(likely.shape[1], number / (likely.shape[1] - 1))
+    weights[-1] = empty
+    common = _learned(likely, weights, usual)
+    if at_once:
+        known = sums(halves, kinds, common)
+    else:
+        parts = [sums(each, sums_by_kind(each), common) for each in map(halves.only, _parts(number))]
+        known = Believed(*(np.concatenate(each) for each in zip(*parts, strict=True)))
+    # Halves without cells have nothing.
+    for part, side in ((1.0, halves.left), (0.0, halves.right)):
+        alone = np.flatnonzero(halves.part == part)
+        for values, found in zip(known, side, strict=True):
+            values[alone] = found[alone]
+    return known, common
+
+
+def _lefts(halves: Halves, common: Array, counts: Array) -> Array:
+    """Return the masses of the left halves of nodes with these counts."""
+    parts = [divided(halves.only(rows), counts[rows], common) for rows in _parts(counts.size)]
+    left: Array = np.minimum(np.maximum(np.concatenate([_NONE, *parts]), 0.0), counts)
+    for part, values in ((1.0, counts), (0.0, np.zeros_like(counts))):
+        alone = np.flatnonzero(halves.part == part)
+        left[alone] = values[alone]
+    return left
 
 
 def own_masses(
