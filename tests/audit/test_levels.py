@@ -80,6 +80,7 @@ def _itself(cell: Node) -> Node:
 CASES = [
     (Case(ht.Filter(size=2, two_sided=False), ht.Hierarchy("a", shares=[1, 2], complete=1), (2,), 2), (0, 1)),
     (Case(ht.Filter(size=3, two_sided=False), ht.Hierarchy("a", shares=[1, 1], complete=2), (2,), 2), (1, 1)),
+    (Case(ht.Filter(size=3, two_sided=False), ht.Hierarchy("a", shares=[1, 1], complete=2), (2,), 2), (0, 1)),
 ]
 DEEP = [
     (Case(ht.Filter(size=3, two_sided=False), LEVELS, (4,), 1), (0, 1, 0, 0)),
