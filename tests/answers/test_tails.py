@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from hushtable.answers.estimation.tails import SeenNoise, normal_reach
+from hushtable.answers.estimation.tails import SeenNoise, noise, normal_reach
 from hushtable.laws.geometric import Geometric
 
 
@@ -127,3 +127,12 @@ def test_the_reference_notices_a_wrong_variance() -> None:
 
     assert not exact.above - 1e-6 <= reached(seen(0.11), 100, 0.05).above <= exact.above * 1.03 + 1
     assert not exact.above - 1e-6 <= reached(seen(0.09), 100, 0.05).above <= exact.above * 1.03 + 1
+
+
+def test_no_cutoff_is_too_large() -> None:
+    """A file that somebody made up may state a cutoff that no float holds on a deeper level."""
+    law = Geometric(Fraction(2, 495))
+
+    assert noise(law, cutoff=float("inf"), two_sided=False).cutoff == 1 << 60
+    assert noise(law, cutoff=1e308, two_sided=False).variance == 0
+    assert [noise(law, cutoff=each).cutoff for each in (None, 0.5, 1, 1.2, 7)] == [1, 1, 1, 2, 7]

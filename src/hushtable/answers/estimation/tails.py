@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from math import erfc, exp, expm1, log1p, pi, sqrt
+from math import ceil, erfc, exp, expm1, log1p, pi, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,7 @@ _NODES = 240
 _HALVINGS = 60
 _NEVER = 0.01
 _MANY = 1e6
+_LARGEST_CUTOFF = 1 << 60  # no count lies above; a file that somebody made up may state an endless one
 
 
 @dataclass(frozen=True)
@@ -173,5 +174,5 @@ def normal_reach(chance: float) -> float:
 
 def noise(law: NoiseLaw, *, cutoff: float | None = None, two_sided: bool = True) -> SeenNoise:
     """Return the noise of a cell, as far as it reaches a cutoff."""
-    whole = 1 if cutoff is None or cutoff <= 1 else -int(-cutoff // 1)
-    return SeenNoise(law, min(whole, 1 << 60), two_sided)
+    whole = 1 if cutoff is None or cutoff <= 1 else ceil(min(cutoff, _LARGEST_CUTOFF))
+    return SeenNoise(law, whole, two_sided)
