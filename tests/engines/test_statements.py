@@ -1,5 +1,6 @@
 """A row filter or query is row-local, or it is refused with a reason."""
 
+import atexit
 import json
 import re
 import subprocess
@@ -24,12 +25,9 @@ from tests.harness import statistics
 from tests.harness.cases import chosen
 
 CONNECTION = duckdb.connect()
+atexit.register(CONNECTION.close)  # not after the module: tests of one may come in several turns
 TABLES = ("People", "trips")
 ROW_LOCAL = {name for name, known in FUNCTIONS.items() if not known.public and not known.macro}
-
-
-def teardown_module() -> None:
-    CONNECTION.close()
 
 
 @pytest.fixture

@@ -71,8 +71,8 @@ def test_without_real_data_the_page_says_so(
 ) -> None:
     monkeypatch.setattr(data, "SHARED", tmp_path / "nowhere")
     assert main(["--quick", "--folder", str(tmp_path), "densities"]) == 0
-    assert "which are not there" in capsys.readouterr().err
-    assert "which are not there" in next(tmp_path.rglob("README.md")).read_text()
+    assert "not part of the project" in capsys.readouterr().err
+    assert "not part of the project" in next(tmp_path.rglob("README.md")).read_text()
 
 
 def test_an_unknown_name_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
