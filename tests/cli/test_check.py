@@ -54,6 +54,7 @@ Cells in all, occupied or not: 29,280,000,000 (about 10^10.5)
 Columns not used: note
 
 Publishing would run, without the rows that are dropped.
+Rows that 'sector' drops count in no table. A category keeps them: outside = { other = "unknown" }.
 
 PRIVATE: true numbers, for the data owner only. Do not publish or pass on.
 """

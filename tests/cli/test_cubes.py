@@ -212,9 +212,8 @@ def test_a_cube_is_shown_asked_thinned_and_exported(folder: Path) -> None:
     release = ht.open("out.parquet")
     assert f"rows {len(release):,} of 654 cells" in shown
     assert "a data cube of 4 marginals, listed below" in shown
-    change = (
-        "the most that one unit can change all counts, added up, each multiplied by the share of its marginal"
-    )
+    change = "the most that one unit can change all counts together"
+    change += " (each count is multiplied by the share of its marginal)"
     assert f"sensitivity 5: {change}" in shown
     assert "`count` is the noisy count of one cell." in shown
     assert "None" not in shown
@@ -244,7 +243,7 @@ def test_equal_weights_are_not_spoken_of() -> None:
     shown = in_one_line(run("show", "out.parquet", width=200).output)
     assert "in every cell;" not in shown
     assert "largest marginal" not in shown
-    assert "sensitivity 3: the most that one unit can change all counts, added up made by" in shown
+    assert "sensitivity 3: the most that one unit can change all counts together made by" in shown
 
 
 def test_a_sketch_is_shown_and_exported_and_not_thinned(folder: Path) -> None:

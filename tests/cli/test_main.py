@@ -50,6 +50,13 @@ def test_help_has_examples(command: list[str]) -> None:
     assert run(*command).output == shown.output
 
 
+def test_no_command_is_described_by_half() -> None:
+    listed = run("--help", width=80).output.partition("\nPublish:\n")[2].splitlines()
+
+    assert len(listed) > 20
+    assert not [line for line in listed if line.endswith("...")]
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

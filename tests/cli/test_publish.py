@@ -413,7 +413,7 @@ def test_the_first_steps_run(folder: Path) -> None:
     pq.write_table(pa.table({"region": regions, "age": [*range(10, 110)] * 12}), "people.parquet")
     draft, *others = examples()
 
-    assert len(others) == 7
+    assert len(others) == 6
     run_line(draft)
     file = folder / "people.toml"
     file.write_text(file.read_text().replace("reviewed = false\n", ""))

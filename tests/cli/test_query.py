@@ -33,7 +33,8 @@ FLOWS = ht.Domain(
     attributes=(
         Attribute(name="home", values=Integers(low=0, high=4999)),
         Attribute(
-            name="sector, main", values=Categories(values=("a", "b"), labels=("farming", "mining\x1b[31m"))
+            name="sector, main",
+            values=Categories(values=("a", "b", "other"), labels=("farming", "mining\x1b[31m", "other")),
         ),
     ),
 )
@@ -98,6 +99,8 @@ def test_labels_stand_beside_values_and_change_nothing_on_a_terminal() -> None:
 
     assert "a (farming) " in text
     assert "b (mining\\x1b[31m) " in text
+    assert "other  " in text
+    assert "other (other)" not in text
 
 
 @pytest.mark.parametrize(
@@ -215,7 +218,7 @@ def test_a_model_is_shown_beside_estimates_or_without_any() -> None:
 
     refused = run("query", "questions.parquet", "--by", "home,main,kind")
     assert refused.exit_code == 2
-    assert "--model tells what these tables suggest" in " ".join(refused.stderr.split())
+    assert "--model adds what these tables suggest" in " ".join(refused.stderr.split())
 
 
 def test_sql_for_people() -> None:

@@ -53,7 +53,7 @@ threshold    123.5: smaller noisy counts were sampled, and each one in the file
 noise        two-sided geometric, standard deviation 14.4, in every cell
 noisy total  10,023, with noise of standard deviation 707
 epsilon      0.1, of which 0.002 for the noisy total
-sensitivity  1: the most that one unit can change all counts, added up
+sensitivity  1: the most that one unit can change all counts together
 made by      hushtable 0.1.0
 
 The owner declared these facts public, as well as epsilon and the choices above:
@@ -319,7 +319,7 @@ summary      filter: all rows whose noisy count is at least 20 or at most -20
 cutoff       20: no published noisy count lies between -20 and 20
 noise        two-sided geometric, standard deviation 84.9, in every node
 epsilon      0.1, all of it for the nodes
-sensitivity  6: the most that one unit can change all counts, added up
+sensitivity  6: the most that one unit can change all counts together
 made by      hushtable 0.1.0
 
 The owner declared these facts public, as well as epsilon and the choices above:

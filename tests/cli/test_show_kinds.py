@@ -72,9 +72,7 @@ def test_every_marginal_has_its_own_line() -> None:
     assert "of the marginals, 1 by everything, 1 by filter-priority of at most 100 rows each" in text
     assert "chosen from public facts by the rules whole-1 and auto-cutoff-1" in text
     assert "1, of which 0.02 for the noisy total, the rest for the cells, split as listed below" in text
-    assert (
-        "4: the most that one unit can change all counts, added up, each multiplied by the share of its"
-    ) in text
+    assert "4: the most that one unit can change all counts together (each count is multiplied by" in text
     header = line_of(text, "marginal  ")
     assert header == ["marginal", "cells", "rows", "epsilon", "noise", "cutoff", "threshold", "summary"]
     # epsilon 0.98/4, and 3 times that; noise of standard deviation sqrt(2a)/(1-a) with a = exp(-epsilon)
@@ -94,7 +92,7 @@ def test_columns_of_limits_are_left_out_where_no_marginal_has_any() -> None:
     assert line_of(text, "marginal  ")[:5] == ["marginal", "cells", "rows", "epsilon", "noise"]
     assert "cutoff" not in text
     assert "sampled" not in text
-    assert "3: the most that one unit can change all counts, added up\n" in text
+    assert "3: the most that one unit can change all counts together\n" in text
 
 
 def test_values_that_a_marginal_lacks_are_blank() -> None:
@@ -145,7 +143,7 @@ def test_a_sketch_shows_its_seeds() -> None:
     assert seeds + ", ".join(release.terms.keys) in text
     # epsilon 0.98/3 for each row
     assert "two-sided geometric, standard deviation 4.31, in every bucket" in text
-    assert "3: the most that one unit can change all counts, added up" in text
+    assert "3: the most that one unit can change all counts together" in text
     assert "It says nothing by itself: ask `hushtable query`." in text
     assert line_of(text, "row  bucket") == ["row", "bucket", "count", "weight"]
 

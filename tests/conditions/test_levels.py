@@ -60,6 +60,7 @@ def test_a_level_stands_for_the_values_in_it(where: Any, same: Any) -> None:
     [
         ({"county(town)": "c"}, "county"),
         ({"week(day)": "2024-01-01"}, "there is no attribute 'week"),
+        ({"month": "2024-01-01"}, "Write a level with its attribute, as in 'month(day"),
         ('"month(day)" = day', "ties 'day' and 'month"),
         ("\"month(day)\" = '2024-01-15'", "month"),
     ],

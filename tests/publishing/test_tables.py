@@ -252,8 +252,11 @@ def test_sql_adds_up_one_table(tmp_path: Path) -> None:
     by_town = release.sql("SELECT town, sum(weight) AS n FROM release GROUP BY town").to_pylist()
     assert abs(sum(row["n"] for row in by_town) - 60_000) < 6_000
     assert release.sql("SELECT count(*) AS n FROM release_tables").to_pylist() == [{"n": len(release)}]
-    with pytest.raises(ht.BadQuery, match="no table of this release has all the columns"):
+    with pytest.raises(ht.BadQuery, match="no table of this release has all the columns") as caught:
         release.sql('SELECT "county(town)", town, sum(weight) FROM release GROUP BY ALL')
+    advised = caught.value.hint.partition(" FROM ")[2].rstrip(".")
+    one = release.sql(f"SELECT sum(weight) AS n FROM {advised}").to_pylist()
+    assert abs(one[0]["n"] - 60_000) < 6_000
 
 
 @pytest.mark.parametrize(

@@ -100,7 +100,9 @@ def _register_fitting(
             continue
         if candidate is mixed:
             fact = "no table of this release has all the columns of this query, and sums over several mislead"
-            raise BadQuery(fact, f"Say which rows are meant by the column `{named}` of `release_tables`.")
+            first = str(rows.column(0)[0]).replace("'", "''")
+            one = f"\"{named}\" = '{first}'"
+            raise BadQuery(fact, f"Add up the rows of one table, as in FROM release_tables WHERE {one}.")
         return
 
 

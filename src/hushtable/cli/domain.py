@@ -17,7 +17,7 @@ domain = CommandGroup(
             "show": "hushtable.cli.domain:show",
         }
     },
-    help="Draft or show a domain file: which attributes and values the table has.",
+    help="Draft or show a domain file, which declares all values.",
 )
 
 

@@ -133,24 +133,23 @@ def hushtable(
         ),
     ] = None,
 ) -> None:
-    """Publish huge sparse tables about people under differential privacy.
+    """Publish tables about people under differential privacy, and ask them.
 
     \b
     First steps:
       hushtable domain draft people.parquet --output people.toml
-      (put public facts into people.toml, delete its line `reviewed = false`)
-      hushtable domain show people.toml
-      hushtable plan --domain people.toml --epsilon 0.1 --size 10000 \\
-        --expect-cells 50000 --expect-mean 100 --expect-sd 50
+      (put public facts into people.toml, and delete its line `reviewed = false`)
       hushtable check people.parquet --domain people.toml
-      hushtable ledger create people.ledger --epsilon 1 --about "people 2024"
-      hushtable publish people.parquet --domain people.toml --epsilon 0.1 \\
-        --size 10000 --output released.parquet --ledger people.ledger
-      hushtable show released.parquet
+      hushtable plan --domain people.toml --epsilon 1 --size 10000 --ask region
+      hushtable ledger create people.ledger --epsilon 2 --about "people of 2024"
+      hushtable publish people.parquet --domain people.toml --epsilon 1 \\
+        --size 10000 --ask region --output released.parquet --ledger people.ledger
       hushtable query released.parquet --by region
+      hushtable page released.parquet --output released.html
 
-    Exit codes: 0 done, 2 wrong usage, 3 refused by a file, 4 budget, 5 wasted,
-    6 the output exists, 130 interrupted; `docs/how-to/automate.md` has all.
+    Exit codes: 0 done, 1 lacks memory or a package, 2 wrong usage, 3 refused by a
+    file, 4 the ledger cannot pay, 5 the release would be wasted, 6 the output
+    exists, 130 interrupted.
     """
     if log_file is not None:
         log_to(log_file)

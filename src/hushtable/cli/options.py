@@ -25,7 +25,8 @@ Where: TypeAlias = Annotated[
     str | None, Option(metavar="SQL", help="Count only the rows that meet this condition.")
 ]
 Query: TypeAlias = Annotated[
-    str | None, Option(metavar="SQL", help="Count the rows that this query returns.")
+    str | None,
+    Option(metavar="SQL", help="Count the rows that this query returns, as in 'SELECT ... FROM data'."),
 ]
 TableName: TypeAlias = Annotated[
     str | None, Option(metavar="NAME", help="Read this table of a database at postgresql://...")
@@ -45,7 +46,7 @@ UnitColumn: TypeAlias = Annotated[
 ]
 MaxRows: TypeAlias = Annotated[int | None, Option(metavar="K", help="Count at most K rows of each person.")]
 MaxCells: TypeAlias = Annotated[
-    int | None, Option(metavar="K", help="Or count each person in at most K cells, once in each.")
+    int | None, Option(metavar="K", help="Count each person in at most K cells, once in each.")
 ]
 MaxPerCell: TypeAlias = Annotated[
     int | None, Option(metavar="C", help="With --max-cells, count each person up to C times in a cell.")
@@ -97,15 +98,17 @@ Ask: TypeAlias = Annotated[
     ),
 ]
 ExpectCells: TypeAlias = Annotated[
-    float | None, Option(metavar="N", help="Assume that N cells are occupied,")
+    float | None, Option(metavar="N", help="Assume that people are in N cells.")
 ]
-ExpectMean: TypeAlias = Annotated[float | None, Option(metavar="M", help="that their counts have this mean,")]
+ExpectMean: TypeAlias = Annotated[
+    float | None, Option(metavar="M", help="Assume that counts of these cells have the mean M.")
+]
 ExpectSd: TypeAlias = Annotated[
-    float | None, Option(metavar="S", help="and that they have this standard deviation.")
+    float | None, Option(metavar="S", help="Assume that these counts have the standard deviation S.")
 ]
 ProfileFile: TypeAlias = Annotated[
     Path | None,
-    Option(metavar="FILE", help="Or assume the counts in a CSV file with the columns count,cells."),
+    Option(metavar="FILE", help="Assume the counts in a CSV file with the columns count,cells."),
 ]
 Width: TypeAlias = Annotated[
     int | None, Option(metavar="W", help="How many buckets each row of a sketch has.")
@@ -128,7 +131,7 @@ Weights: TypeAlias = Annotated[
 ]
 LikeFile: TypeAlias = Annotated[
     Path | None,
-    Option(metavar="FILE", help="Or assume the counts of an older public release."),
+    Option(metavar="FILE", help="Assume the counts of an older public release."),
 ]
 
 

@@ -77,7 +77,7 @@ def query(
     output: Output = None,
     overwrite: Overwrite = False,
 ) -> None:
-    """Ask a release: how many, where and by what, each number with its margin.
+    """Ask a release for numbers, each with its margin.
 
     Without --by you get one estimate; with --by, one for each group. Groups may be at a coarser level, as in
     --by 'month(day),job'. If a name holds a comma, give it a --by of its own.
@@ -253,7 +253,7 @@ def _listing(rows: pa.Table, release: Release, *, attributes: int) -> Table:
         values, answer = row[: len(names)], row[len(names) :]
         said = (number_in_words(each) if isinstance(each, float) else str(each) for each in values)
         beside = (
-            f"{text} ({own[value]})" if value in own else text
+            f"{text} ({own[value]})" if own.get(value, text) != text else text
             for text, value, own in zip(said, values, labels, strict=True)
         )
         estimate, error, low, high, *others = answer

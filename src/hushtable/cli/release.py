@@ -37,7 +37,7 @@ def show(
     rows: Annotated[int, Option(min=0, metavar="N", help="How many rows to show.")] = 10,
     json: Json = False,
 ) -> None:
-    """Show a release: its guarantee, how it was made, and its first rows.
+    """Show a release: whom it protects, how it was made, and rows.
 
     \b
     Example:
@@ -132,7 +132,7 @@ def _facts(release: Release) -> Iterator[tuple[str, str]]:
     else:
         bought = "; there is no noisy total" if terms.structure.takes_total else ""
         yield word, f"{spent}, all of it {for_rows}{bought}"
-    change = f"the most that one unit can change all counts, added up{terms.structure.weighing}"
+    change = f"the most that one unit can change all counts together{terms.structure.weighing}"
     yield "sensitivity", f"{terms.sensitivity:,}: {change}"
     yield "made by", f"hushtable {words.printable(terms.version)}"
 
@@ -248,7 +248,7 @@ def export(
     overwrite: Overwrite = False,
     json: Json = False,
 ) -> None:
-    """Write the rows of a release as CSV, JSON, Arrow or Excel, with labels.
+    """Write the rows of a release as CSV, JSON, Arrow or Excel.
 
     A category with labels gets a second column for them. The guarantee and the settings stay in the release.
 

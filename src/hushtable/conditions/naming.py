@@ -10,7 +10,7 @@ from __future__ import annotations
 from difflib import get_close_matches
 
 from hushtable.domain.domain import Domain
-from hushtable.domain.items import Item, item_of, items_in
+from hushtable.domain.items import Item, item_of, items_in, level_hint
 from hushtable.errors import BadChoice, BadQuery, shown
 
 # DuckDB folds the case of names in ASCII only; `str.lower` would make one name of two.
@@ -57,4 +57,5 @@ def place_of(domain: Domain, name: object, *, folded: bool = False) -> int:
     guess = f"Did you mean {shown(lower[near[0]])}? " if near else ""
     all_names = ", ".join(shown(each) for each in names)
     quotes = "\nIn SQL, text stands in single quotes." if folded else ""
-    raise BadQuery(f"there is no attribute {shown(name)}", f"{guess}The attributes are {all_names}.{quotes}")
+    hint = level_hint(domain, name) or f"{guess}The attributes are {all_names}."
+    raise BadQuery(f"there is no attribute {shown(name)}", hint + quotes)

@@ -114,9 +114,8 @@ def item_of(domain: Domain, said: NamedItem) -> Item:
     """Return the item of a domain that is meant, or raise `BadChoice` with the nearest name."""
     names = domain.names
     if said.name not in domain.places:
-        raise BadChoice(
-            f"there is no attribute {shown(said.name)}", _nearest(said.name, names, "The attributes are")
-        )
+        hint = _nearest(said.name, names, "The attributes are")
+        raise BadChoice(f"there is no attribute {shown(said.name)}", level_hint(domain, said.name) or hint)
     place = domain.places[said.name]
     if said.level is None:
         return Item(place)
@@ -130,6 +129,14 @@ def item_of(domain: Domain, said: NamedItem) -> Item:
     if not declared:
         raise BadChoice(fact, NO_LEVELS)
     raise BadChoice(fact, _nearest(said.level, [_short(each) for each in declared], "Its levels are"))
+
+
+def level_hint(domain: Domain, name: object) -> str:
+    """Return how to write a level that was named without its attribute, or nothing if there is none."""
+    for each in domain.attributes:
+        if name in [_short(level.name) for level in each.levels]:
+            return f"Write a level with its attribute, as in {shown(f'{name}({each.name})')}."
+    return ""
 
 
 def items_of(domain: Domain, said: object) -> tuple[Item, ...]:

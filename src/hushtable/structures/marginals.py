@@ -94,7 +94,7 @@ class Marginals(Structure):
     @property
     def weighing(self) -> str:  # type: ignore[override]
         """How counts are weighed where they do not share epsilon equally."""
-        return "" if self.weights is None else ", each multiplied by the share of its marginal"
+        return "" if self.weights is None else " (each count is multiplied by the share of its marginal)"
 
     def over(self, domain: Domain, *, keys: Sequence[str] = ()) -> TableSpace:
         """Return the marginals over a domain."""

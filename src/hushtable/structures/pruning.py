@@ -17,7 +17,7 @@ class PrunedStructure(Structure):
     """A structure that is published from the root down, as far as it matters."""
 
     prunes: ClassVar[bool] = True
-    weighing: ClassVar[str] = ", each multiplied by the share of its level"
+    weighing: ClassVar[str] = " (each count is multiplied by the share of its level)"
 
     @property
     def rooted(self) -> bool:

@@ -86,7 +86,7 @@ class Tables(Structure):
     @property
     def weighing(self) -> str:  # type: ignore[override]
         """How counts are weighed where they do not share epsilon equally."""
-        return "" if self.shares is None else ", each multiplied by the share of its table"
+        return "" if self.shares is None else " (each count is multiplied by the share of its table)"
 
     def over(self, domain: Domain, *, keys: Sequence[str] = ()) -> TableSpace:
         """Return the tables over a domain."""

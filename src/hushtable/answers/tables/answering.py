@@ -201,7 +201,8 @@ class TableAnswers(Answerer):
             items = list(items_of(self._domain, list(names)))
         shape = tuple(attribute_at(self._domain, item).size for item in items)
         if prod(shape) > MOST_GROUPS:
-            fact = f"these attributes have {prod(shape):,} combinations, and rows are made of {MOST_GROUPS:,}"
+            fact = f"these attributes have {prod(shape):,} combinations, more than the {MOST_GROUPS:,} that "
+            fact += "synthetic rows are made for"
             raise BadQuery(fact, "Name fewer attributes, or coarser levels, as in month(day).")
         if self._negative:
             raise BadQuery("amounts may be below 0 in this release, and rows cannot", "Ask it instead.")
@@ -598,10 +599,11 @@ class TableAnswers(Answerer):
         labels = [f"({each.label})" for each in self._space.marginals[:_SHOWN_TABLES]]
         more = len(self._space.marginals) - len(labels)
         labels += [f"{more:,} more"] * bool(more)
-        fact = f"no {self._space.structure.part} of this release has {names} together"
+        together = " together" * (len(wanted) > 1)
+        fact = f"no {self._space.structure.part} of this release has {names}{together}"
         hint = f"Ask about the attributes of one of {', '.join(labels)}"
         if all(any(margin.axes for margin in self._margins([item])) for item in wanted):
-            hint += ". Of groups, `model` tells what these tables suggest, without an interval"
+            hint += ". For groups, `model` adds what these tables suggest, without an interval"
         return BadQuery(fact, f"{hint}.")
 
 

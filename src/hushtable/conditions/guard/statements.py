@@ -342,7 +342,8 @@ def _check_table(table: ParseTree, tables: Collection[str], policy: Policy) -> N
     prefix = [in_lower_case(part) for part in path[:-1]]
     if path != written or prefix not in ([], ["main"]) or in_lower_case(path[-1]) not in allowed:
         names = ", ".join(sorted(tables)[:10]) + (", ..." if len(tables) > 10 else "")
-        hint = f"Allowed are: {names}. Write only the name. Views, files and other schemas are not read."
+        hint = f"After FROM, write the name of one of its tables: {names}. "
+        hint += "Views, files and other schemas are not read."
         raise BadQuery(f"{policy.name} reads {quoted('.'.join(path))}, which is not one of its tables", hint)
     check_fields(table, _TABLE_FIELDS, policy)
 

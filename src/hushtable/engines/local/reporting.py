@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from hushtable.domain.attributes import Attribute
+from hushtable.domain.attributes import Attribute, Categories
 from hushtable.domain.measure import Unit
 from hushtable.domain.wording import cells_in_words, many, rule_in_words
 from hushtable.engines.sliced.rows import Unread
@@ -67,8 +67,17 @@ class Look:
     @property
     def broken(self) -> tuple[str, ...]:
         """The rules that would stop a count."""
+        return self._having("error")
+
+    @property
+    def dropping(self) -> tuple[str, ...]:
+        """The rules that drop rows."""
+        return self._having("drop")
+
+    def _having(self, said: str) -> tuple[str, ...]:
+        """Return the rules that say so and that some row meets."""
         rows = {"missing": self.missing + self.unreadable, "outside": self.outside}
-        return tuple(rule for rule in rows if getattr(self.attribute, rule) == "error" and rows[rule])
+        return tuple(rule for rule in rows if getattr(self.attribute, rule) == said and rows[rule])
 
     def __repr__(self) -> str:
         return f"Look({self.attribute.name!r}, rows=<private>)"
@@ -208,8 +217,18 @@ def _verdict(report: Report) -> Iterator[str]:
         yield "Publishing would run, and publish noise alone: every row is dropped."
     elif report.rows_dropped or report.unreadable.records:
         yield "Publishing would run, without the rows that are dropped."
+        for look in report.attributes:
+            # The other kinds have no category to put such a row into.
+            if isinstance(look.attribute.values, Categories):
+                yield from (_kept_by_another(look.attribute.name, rule) for rule in look.dropping)
     else:
         yield "Publishing would run."
+
+
+def _kept_by_another(name: str, rule: str) -> str:
+    """Return how to keep rows that a rule drops, which no table counts."""
+    kept = f'{rule} = {{ other = "unknown" }}'
+    return f"Rows that {name!r} drops count in no table. A category keeps them: {kept}."
 
 
 def _lines(report: Report) -> Iterator[str]:

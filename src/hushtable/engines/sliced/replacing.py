@@ -121,7 +121,10 @@ _CAUSES = (
 )
 
 # What is wrong with a query.
-_CASTS = "Write casts, such as CAST(age AS VARCHAR) or TRY_CAST(age AS INTEGER)."
+_CASTS = (
+    "Write casts, such as TRY_CAST(age AS INTEGER) or CAST(age AS VARCHAR). "
+    "Each column of a CSV file is text."
+)
 _COLUMNS = "Check its spelling; `hushtable check` lists the columns of the data."
 _QUERY_CAUSES = (
     (r'column "(?P<name>.+?)" .*(not found|does not exist)', "there is no column {}", _COLUMNS),
@@ -134,7 +137,7 @@ _QUERY_CAUSES = (
     (r"with name (?P<name>.+?) does not exist", "DuckDB has no {}", "Check its spelling."),
     (
         r"no function matches the given name and argument types '(?P<name>.+?)\(",
-        "{} does not take values of such types",
+        "{} does not take values of these types",
         _CASTS,
     ),
     (
