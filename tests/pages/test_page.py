@@ -292,3 +292,21 @@ def test_the_command_makes_the_same_page(folder: Path, release: ht.Release) -> N
     assert said.exit_code == 0, said.output
     assert "command.html: a page of" in said.output
     assert (folder / "command.html").read_text(encoding="utf-8") == page_of(release, file=release.path)
+
+
+def test_a_query_stands_in_the_dictionary_and_not_in_the_head(tmp_path: Path) -> None:
+    query = "SELECT upper(home) AS home FROM data"
+    release = ht.publish(
+        pa.table({"home": ["a", "b"] * 50}),
+        domain=ht.Domain(home=ht.categories(["A", "B"])),
+        query=query,
+        epsilon=1,
+        size=10,
+        output=tmp_path / "homes.parquet",
+        ledger=False,
+    )
+    release.page(tmp_path / "homes.html")
+    facts = Parsed((tmp_path / "homes.html").read_text(encoding="utf-8")).json("facts")
+
+    assert facts["prepared"] == [f"The publisher first prepared the rows with a query: {query}"]
+    assert not [said for said in facts["counted"] if query in said]

@@ -374,7 +374,7 @@ def _composition(terms: Terms) -> str:
 
 def _preprocessing(terms: Terms) -> str:
     """Return what was done to rows before they were counted; all of it is declared, none of it learnt."""
-    said = facts.counted(terms)[1:]
+    said = [*facts.counted(terms)[1:], *facts.prepared(terms)]
     rules = [
         f"{one_line(each.name)}: missing {one_line(rule_in_words(each.missing))}, "
         f"undeclared {one_line(rule_in_words(each.outside))}"

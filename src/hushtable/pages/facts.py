@@ -46,11 +46,16 @@ def counted(terms: Terms) -> list[str]:
         )
     if terms.where is not None:
         said.append(f"Only rows that meet this condition were counted: {_cut(terms.where)}")
-    if terms.query is not None:
-        said.append(f"The publisher first prepared the rows with a query: {_cut(terms.query)}")
     if (left_out := left_out_sentence(terms)) is not None:
         said.append(left_out)
     return said
+
+
+def prepared(terms: Terms) -> list[str]:
+    """Return the query that made the rows, in a sentence, if there was one."""
+    if terms.query is None:
+        return []
+    return [f"The publisher first prepared the rows with a query: {_cut(terms.query)}"]
 
 
 def protected(terms: Terms) -> str:
@@ -160,33 +165,32 @@ def cautions(terms: Terms, *, confidence: float) -> list[str]:
     miss = 100 * (1 - confidence)
     clamp = terms.measure.clamp
     said = [
-        "Nothing about any one person. The numbers would look much the same without them; a group of 1 may "
-        "be nobody, and a group of 0 somebody.",
-        "Not that a grey group is empty. Grey means: this file cannot tell it from 0.",
-        "Not that one group is larger than another when their intervals overlap by much. Random noise was "
-        "added to protect people; small differences may be noise alone.",
-        "Not that every interval is right. Each one, by itself, is right in at least "
-        f"{100 * confidence:.10g} of 100 "
-        f"releases, so about {miss:.3g} of 100 may miss. Whoever picks the largest, the smallest or the "
-        "oddest of many groups picks the misses too.",
-        "Not the margin of a sum from the margins of its parts. Ask for the sum itself: margins do not "
-        "add up.",
+        "Do not conclude anything about one person. The numbers would look much the same without them. A "
+        "group of 1 may be nobody, and a group of 0 may be somebody.",
+        "Do not take a grey group for an empty one. Grey means that this file cannot tell the group from 0.",
+        "Do not call one group larger than another if their intervals overlap by much. Random noise was "
+        "added to protect people, and small differences may be noise alone.",
+        "Do not expect every interval to be right. Each one, by itself, is right in at least "
+        f"{100 * confidence:.10g} of 100 releases, so about {miss:.3g} of 100 may miss. If you pick the "
+        "largest, the smallest or the oddest of many groups, you also pick the misses.",
+        "Do not work out the margin of a sum from the margins of its parts. Ask for the sum itself: margins "
+        "do not add up.",
     ]
     if clamp is None or clamp[0] >= 0:
         said.append(
-            "Not that a number below 0 is a mistake. Noise goes both ways, and cutting it off at 0 would "
+            "Do not take a number below 0 for a mistake. Noise goes both ways, and cutting it off at 0 would "
             "make sums too large."
         )
     cutoffs = {part.cutoff for part in terms.parts or (terms,) if part.cutoff is not None}
     if cutoffs:
         least = ", ".join(f"{each:g}" for each in sorted(cutoffs)[:3])
         said.append(
-            "Not that groups without a row do not exist. Where a table was published with a cutoff "
+            "Do not conclude that a group without a row is empty. Where a table was published with a cutoff "
             f"({least}), smaller noisy counts are not in the file, and intervals are wide to allow for them."
         )
     said.append(
-        "Not more than was counted. Rows with missing or undeclared values follow the rules in the data "
-        "dictionary, and whatever the publisher's data lack is missing here too."
+        "Do not read more into the numbers than was counted. Rows with missing or undeclared values follow "
+        "the rules in the data dictionary. Whatever the publisher's data lack is missing here too."
     )
     return said
 

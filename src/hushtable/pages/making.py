@@ -115,6 +115,7 @@ def _data(
         "start": _start(views, number),
         "measured": measured(terms),
         "counted": facts.counted(terms),
+        "prepared": facts.prepared(terms),
         "signed": terms.measure.clamp is not None and terms.measure.clamp[0] < 0,
         "guarantee": one_line(terms.guarantee),
         "privacy": terms.cost.privacy,

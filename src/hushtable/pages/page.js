@@ -498,13 +498,15 @@
       return make("th", { scope: "col", class: numeric ? "number" : null, "aria-sort": way }, button);
     };
     const head = make("tr", {}, ...shown.items.map((item, side) => heading(side, item.label, false)),
-      ...ENDS.map(([end, text]) => heading(end, text, true)), make("th", { scope: "col", text: "Remark" }));
+      ...ENDS.map(([end, text]) => heading(end, text, true)));
+    const remarked = shown.kept.some((at) => isUnclear(view, at));
+    if (remarked) head.append(make("th", { scope: "col", text: "Remark" }));
     byId("table").tHead.replaceChildren(head);
     byId("table").tBodies[0].replaceChildren(...rows.slice(0, state.rows).map((at) => {
       const line = make("tr", { class: isUnclear(view, at) ? "unclear" : null });
       shown.items.forEach((_, side) => line.append(make(side ? "td" : "th", { scope: side ? null : "row", class: shown.items[side].ordered ? "tight" : null, text: labelOf(shown, side, at) })));
       for (const [end] of ENDS) line.append(make("td", { class: "number", text: number(view[end][at], view.decimals) }));
-      line.append(make("td", { text: isUnclear(view, at) ? "cannot be told from 0" : "" }));
+      if (remarked) line.append(make("td", { text: isUnclear(view, at) ? "cannot be told from 0" : "" }));
       return line;
     }));
     const all = shown.kept.length;
@@ -736,7 +738,7 @@
       total.append("About ", make("strong", { text: facts.total.value }), ` in all (${facts.confidence} interval ${facts.total.low} to ${facts.total.high}).`);
       total.hidden = false;
     }
-    byId("counted").append(...facts.counted.map((text) => make("p", { text })));
+    for (const id of ["counted", "prepared"]) byId(id).append(...facts[id].map((text) => make("p", { text })));
     byId("guarantee-short").textContent = `Protected by ${facts.privacy}, ${facts.paid}`;
     byId("guarantee").textContent = facts.guarantee;
     byId("warnings").append(...facts.warnings.map((text) => make("p", { text })));

@@ -45,21 +45,21 @@ _MISSED = 0.05  # the chance of noise beyond what a table is said to have
 
 _MEANS = (
     "What {paid} means: suppose that somebody wants to tell from this file whether a given {unit} is in "
-    "the data, and that they decide as cleverly as can be. If they wrongly say yes of about {out} of 100 "
-    "that are not in it, they rightly say yes of at most about {in} of 100 that are. {verdict}"
+    "the data, and that they decide as well as anybody can. If they wrongly say yes for about {out} of 100 "
+    "that are not in it, they rightly say yes for at most about {in} of 100 that are. {verdict}"
 )
 _MEANS_LITTLE = (
-    "What {paid} means: whether a given {unit} is in the data, somebody who knows nearly everything else "
-    "could tell from this file with less than 1 mistake in 100, in the worst case. {verdict}"
+    "What {paid} means: in the worst case, somebody who knows nearly everything else could tell from this "
+    "file whether a given {unit} is in the data, with less than 1 mistake in 100. {verdict}"
 )
 _ADDS_UP = (
     "This holds whatever else they know, now and later. It is about this file alone: with other releases "
     "about the same people, costs add up."
 )
 _PLANNED = (
-    "Planned is the noise that the budget buys for one count of a table: 95 of 100 draws lie within it. "
-    "Found is a usual margin of this file's own answers, at {level}. Answers combine all tables, so they "
-    "can be better than the noise in one of them."
+    "The column “planned” is the noise that the budget buys for one count of a table: 95 of 100 draws lie "
+    "within it. The column “found” is a usual margin of this file's own answers, at {level}. Answers combine "
+    "all tables, so they can be better than the noise in one of them."
 )
 _NOT_CHECKED = (
     "Not checked, because no file can tell: that the rows were the right ones, that a bound on each "
@@ -163,7 +163,7 @@ def _protection(terms: Terms) -> Section:
     odds = facts.odds(terms)
     words = _MEANS if odds["out"] else _MEANS_LITTLE
     said.append(Text(words.format(paid=terms.cost.paid, unit=facts.protected(terms), **odds)))
-    said += [Text(each) for each in facts.counted(terms)[1:]]
+    said += [Text(each) for each in (*facts.counted(terms)[1:], *facts.prepared(terms))]
     said.append(Text(_ADDS_UP))
     return Section("Who is protected, and how", said)
 
@@ -203,7 +203,7 @@ def _change(terms: Terms) -> str:
     if terms.parts:
         parts = many(len(terms.parts), terms.structure.part, terms.structure.part + "s")
         return f"{terms.measure.sensitivity:,} in {'each of ' * (len(terms.parts) > 1)}the {parts}"
-    return f"{terms.sensitivity:,}, over all counts, added up{terms.structure.weighing}"
+    return f"{terms.sensitivity:,} in all counts together{terms.structure.weighing}"
 
 
 def _published(release: AskedRelease, rows_real: float | None, foreseen: Foreseen | None) -> Section:
