@@ -90,11 +90,41 @@ def test_a_query_that_passes_all_columns_on_leaves_units_as_they_are(query: str)
     assert named(COUNTED, query) == "counted person (people)"
 
 
+@pytest.mark.parametrize("names", [("person_id", PEOPLE), ("people", COUNTED)], ids=["unit", "counts"])
 @pytest.mark.parametrize(
     "query",
     [
-        "SELECT person_id FROM data",
+        "SELECT {} FROM data",
+        "select\n  {},\n  upper(trim(code))[1:3] AS code\nfrom visits\nwhere day >= '2024-01-01';",
+        "SELECT {}, home FROM data AS data(household)",
+    ],
+)
+def test_a_query_that_begins_with_the_unit_leaves_it_as_it_is(query: str, names: tuple[str, Measure]) -> None:
+    column, measure = names
+    assert named(measure, query.format(column)) == named(measure)
+    assert named(measure, query.format(column), prepared=True) != named(measure, prepared=True)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
         "SELECT household AS person_id FROM data",
+        "SELECT household person_id FROM data",
+        "SELECT person_id AS person_id FROM data",
+        "SELECT person_id + 1, home FROM data",
+        "SELECT (person_id), home FROM data",
+        "SELECT home, person_id FROM data",
+        "SELECT person_id, household AS PERSON_ID FROM data",
+        'SELECT person_id, household AS U&"p\\0065rson_id" FROM data',
+        "SELECT person_id, COLUMNS(*) FROM data",
+        "SELECT person_id, * FROM data",
+        "SELECT person_id, home FROM data AS data(household, person_id)",
+        "SELECT person_id, home FROM (SELECT household AS person_id, home FROM data)",
+        "SELECT person_id, home FROM data -- person_id",
+        "SELECT PERSON_ID, home FROM data",
+        "SELECT other.person_id, home FROM other",
+        "SELECT DISTINCT person_id FROM data",
+        "SELECT person_id_2, home FROM data",
         "SELECT * REPLACE (household AS person_id) FROM data",
         "SELECT * EXCLUDE (x) FROM data",
         "SELECT * FROM data AS data(household, person_id)",

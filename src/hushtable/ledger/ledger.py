@@ -513,10 +513,16 @@ def _finish(connection: sqlite3.Connection, number: int, digest: str) -> None:
 def _unlike(path: Path, own: str | None, other: str) -> BadLedger:
     """Return the error for a release that protects another unit than the ledger."""
     declare = f"hushtable ledger declare FILE --bound {shlex.quote(f'{other}=K')}"
+    instead = f"Publish for each {own}."
+    if other.startswith(f"{own} (query "):
+        instead = (
+            f"The query may compute {own}. If it passes that column on as it is, begin it with "
+            f"`SELECT {own}, ` and write that name nowhere else in it."
+        )
     return BadLedger(
         f"the ledger {str(path)!r} protects each {own}, and this release each {other}, "
         "so their costs do not add up",
-        f"Nothing was charged. Publish for each {own}. Or, if you know that each {own} has at most K of "
+        f"Nothing was charged. {instead} Or, if you know that each {own} has at most K of "
         f"{other} in the data, declare it: `{declare}`. Such releases then cost "
         "K times their epsilon, or K squared times their rho. Nobody checks that bound for you.",
     )
