@@ -294,6 +294,25 @@ def test_the_command_makes_the_same_page(folder: Path, release: ht.Release) -> N
     assert (folder / "command.html").read_text(encoding="utf-8") == page_of(release, file=release.path)
 
 
+def test_bins_that_hold_all_beyond_them_say_so(tmp_path: Path) -> None:
+    ages = ht.bins(0, 100, step=25, levels=[50], outside="clamp")
+    release = ht.publish(
+        pa.table({"age": [1, 104] * 50, "pay": [20, 104] * 50}),
+        domain=ht.Domain(age=ages, pay=ht.bins(edges=[0, 50, 99], outside="clamp")),
+        epsilon=1,
+        size=100,
+        output=tmp_path / "ages.parquet",
+        ledger=False,
+    )
+    release.page(tmp_path / "ages.html")
+    facts = Parsed((tmp_path / "ages.html").read_text(encoding="utf-8")).json("facts")
+    named = {item["name"]: item["labels"] for item in facts["items"]}
+
+    assert named["age"] == ["below 25", "25 to <50", "50 to <75", "75 and more"]
+    assert named["50(age)"] == ["below 50", "50 and more"]
+    assert named["pay"] == ["below 50", "50 and more"]
+
+
 def test_a_query_stands_in_the_dictionary_and_not_in_the_head(tmp_path: Path) -> None:
     query = "SELECT upper(home) AS home FROM data"
     release = ht.publish(

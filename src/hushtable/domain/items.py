@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.domain.attributes import NO_LEVELS, Attribute, Bins, Times
+from hushtable.domain.attributes import NO_LEVELS, Attribute, Bins, Rule, Times
 from hushtable.domain.domain import Domain
 from hushtable.domain.levels import CategoryLevel, Level
 from hushtable.domain.runs import RunLevel, runs_of
@@ -188,8 +188,10 @@ def attribute_at(domain: Domain, item: Item) -> Attribute:
     if not item.level:
         return attribute
     values = level_of(attribute, item.level).values
+    # The category of a rule `other` is among the values; clamped rows are in the first and the last of them.
+    outside: Rule = "clamp" if attribute.outside == "clamp" else "drop"
     return replace(
-        attribute, name=label_of(domain, item), values=values, levels=(), missing="drop", outside="drop"
+        attribute, name=label_of(domain, item), values=values, levels=(), missing="drop", outside=outside
     )
 
 

@@ -115,7 +115,7 @@ def bars_or_line(view: View) -> Drawn:
     if not is_ordered(kind) or len(view.items) > 1 or len(shown.codes[0]) < view.groups:
         order = np.argsort(-numbers[0], kind="stable")
     labels = [
-        distinct_labels(each.attribute.values, codes[order])
+        distinct_labels(each.attribute, codes[order])
         for each, codes in zip(shown.items, shown.codes, strict=True)
     ]
     decimals = decimals_of(view.numbers)

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.domain.attributes import Kind, Times
+from hushtable.domain.attributes import Attribute, Times
 from hushtable.domain.wording import is_ordered
 from hushtable.pages.views import Named, View
 from hushtable.plots.scales import labels_of
@@ -89,13 +89,14 @@ def item_of_page(item: Named, codes: NDArray[np.int64]) -> dict[str, Any]:
         "ordered": ordered,
         "time": isinstance(kind, Times),
         "line": ordered and (isinstance(kind, Times) or kind.size > _FEW),
-        "labels": distinct_labels(kind, codes),
+        "labels": distinct_labels(item.attribute, codes),
     }
 
 
-def distinct_labels(kind: Kind, codes: NDArray[np.int64]) -> list[str]:
+def distinct_labels(attribute: Attribute, codes: NDArray[np.int64]) -> list[str]:
     """Return what people read for these codes; two that look alike are told apart by their values."""
-    labels = cut(labels_of(kind, codes), _LONGEST)
+    kind = attribute.values
+    labels = cut(labels_of(attribute, codes), _LONGEST)
     if isinstance(kind, Times) and kind.unit == "month":
         labels = [label[:_MONTH] for label in labels]
     often = Counter(labels)

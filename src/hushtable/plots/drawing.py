@@ -135,7 +135,7 @@ def _list(
         codes, amounts = [each[largest] for each in codes], amounts.at(largest)
     if len(codes[0]) < there:
         amounts = amounts.with_rest(others(len(codes[0])))
-    labels = [labels_of(each.values, column) for each, column in zip(attributes, codes, strict=True)]
+    labels = [labels_of(each, column) for each, column in zip(attributes, codes, strict=True)]
     side = Along(
         kind=attributes[0].values,
         name=_BETWEEN.join(one_line(each.name) for each in attributes),

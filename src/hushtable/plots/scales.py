@@ -6,6 +6,7 @@ are in a unit in which they are short, and the axis names it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import floor, inf, log10
@@ -86,7 +87,7 @@ class Along:
 def along(attribute: Attribute, codes: NDArray[np.int64]) -> Along:
     """Return the groups with these codes, which ascend."""
     kind, name = attribute.values, one_line(attribute.name)
-    labels = labels_of(kind, codes)
+    labels = labels_of(attribute, codes)
     if isinstance(kind, Times):
         name += f" (steps of {kind.step_text}, {kind.timezone}), {labels[0]} to {labels[-1]}"
     return Along(kind=kind, name=name, labels=labels, spans=_spans(kind, codes))
@@ -99,8 +100,9 @@ def codes_of(attribute: Attribute, column: pa.ChunkedArray) -> NDArray[np.int64]
     return np.array(codes, dtype=np.int64).take(as_numbers(encoded.indices))
 
 
-def labels_of(kind: Kind, codes: NDArray[np.int64]) -> list[str]:
-    """Return what people read for these codes."""
+def labels_of(attribute: Attribute, codes: NDArray[np.int64]) -> list[str]:
+    """Return what people read for these codes; bins at the ends say if they hold all beyond them."""
+    kind = attribute.values
     match kind:
         case Integers(low=low):
             return [number_text(low + code, plain_below=inf) for code in codes.tolist()]
@@ -109,9 +111,10 @@ def labels_of(kind: Kind, codes: NDArray[np.int64]) -> list[str]:
         case AnyText():
             return [one_line(text) or "(empty)" for text in kind.decode(codes).to_pylist()]
         case Bins(start=start, step=step):
-            return [_bin_text(start + code * step, start + (code + 1) * step) for code in codes.tolist()]
+            bins = [(start + code * step, start + (code + 1) * step) for code in codes.tolist()]
+            return _bin_texts(attribute, codes, bins)
         case Edges(edges=edges):
-            return [_bin_text(edges[code], edges[code + 1]) for code in codes]
+            return _bin_texts(attribute, codes, [(edges[code], edges[code + 1]) for code in codes.tolist()])
         case Times():
             unit: Any = "D" if kind.whole_days else "s" if kind.every % 60 or kind.start.second else "m"
             return [text.replace("T", " ") for text in np.datetime_as_string(_starts(kind, codes), unit=unit)]
@@ -138,10 +141,27 @@ def _starts(times: Times, codes: NDArray[np.int64]) -> NDArray[np.datetime64]:
     return starts.reshape(codes.shape)
 
 
-def _bin_text(*edges: Fraction) -> str:
-    """Return a half-open bin in words."""
-    texts = (number_text(int(edge)) if edge.denominator == 1 else plain(edge) for edge in edges)
-    return " to <".join(texts).replace("-", "\N{MINUS SIGN}")
+def _bin_texts(
+    attribute: Attribute, codes: NDArray[np.int64], bins: Sequence[tuple[Fraction, Fraction]]
+) -> list[str]:
+    """Return half-open bins in words."""
+    last = attribute.values.size - 1
+    clamped = attribute.outside == "clamp" and last > 0
+    said = []
+    for code, (low, high) in zip(codes.tolist(), bins, strict=True):
+        if clamped and code == 0:
+            said.append(f"below {_edge_text(high)}")
+        elif clamped and code == last:
+            said.append(f"{_edge_text(low)} and more")
+        else:
+            said.append(f"{_edge_text(low)} to <{_edge_text(high)}")
+    return said
+
+
+def _edge_text(edge: Fraction) -> str:
+    """Return an edge of a bin as text."""
+    text = number_text(int(edge)) if edge.denominator == 1 else plain(edge)
+    return text.replace("-", "\N{MINUS SIGN}")
 
 
 def number_text(value: float, *, plain_below: float = _PLAIN) -> str:
