@@ -73,7 +73,7 @@ class Country:
 
     @property
     def pull(self) -> NDArray[np.float64]:
-        """The chance that who lives in a region (row) works in another (column), by size and distance."""
+        """The chance to live in a region (row) and work in another (column), by size and distance."""
         distances = np.linalg.norm(self.places[:, None] - self.places[None, :], axis=2)
         pull: NDArray[np.float64] = self.people / (distances + NEAR) ** 2
         pull /= pull.sum(axis=1, keepdims=True)
@@ -250,9 +250,9 @@ def main() -> None:
         shutil.copyfile(folder / "commuters.html", PAGE)
         console.print(f"Open it: [bold]{PAGE.as_uri()}[/]\n", soft_wrap=True)
     console.print(
-        f"That took {perf_counter() - started:.0f} seconds; the temporary folder is gone, the page stays. "
-        "Next: examples/ has real tables, `hushtable publish --help` the options, and `make demo-laws` shows "
-        "that the noise is exact."
+        f"That took {perf_counter() - started:.0f} seconds. The temporary folder is gone; the page stays. "
+        "Next: examples/ publishes real tables, `hushtable publish --help` lists the options, and `make "
+        "demo-laws` shows that the noise is exact."
     )
 
 
@@ -271,17 +271,16 @@ def _print_limits(console: Console, release: ht.Release, everybody: Answer, hard
     """Say what the file knows of people under the cutoff, and what it does not."""
     missed = everybody.estimate.value - everybody.plain
     console.print(
-        f"Pairs of zones with fewer than {release.terms.cutoff:g} commuters, the cutoff, cannot be told from "
-        f"noise, so the rows leave them out: {missed:,.0f} people. How many they are, the noisy total tells, "
-        "which is why the third answer is right; where they are, nothing tells.\n"
+        f"Pairs of zones with fewer than {release.terms.cutoff:g} commuters (the cutoff) cannot be told from "
+        f"noise, so the rows leave them out: {missed:,.0f} people. The noisy total tells how many they are, "
+        "so the third answer is right. Nothing tells where they are.\n"
     )
-    verdict = "does here" if hard.holds else "does not here"
+    verdict = "contains" if hard.holds else "misses"
     console.print(
-        f"So {hard.question[:1].lower()}{hard.question[1:]} are hard to tell: in truth {hard.true:,}. "
-        f"The answer, {hard.estimate.value:,.0f}, spreads people under the cutoff evenly; the interval, "
-        f"{hard.interval}, holds wherever they are, and {verdict}. Rows and total leave room for "
-        f"{hard.plain:,.0f} to {hard.plain + missed:,.0f}, give or take the noise. For such sums, publish a "
-        "table by region: leave `--structure cells` out.\n"
+        f"So one question is hard: {hard.question[:1].lower()}{hard.question[1:]}. The truth is "
+        f"{hard.true:,}. The answer, {hard.estimate.value:,.0f}, spreads people under the cutoff evenly. Its "
+        f"interval, {hard.interval}, allows for any place where they may be, and {verdict} the truth. For "
+        "such sums, publish a table by region as well: leave `--structure cells` out.\n"
     )
 
 

@@ -1,7 +1,7 @@
 """Tables, real and made up, and the questions that are asked of them.
 
 **Uniform** tables: any cell may be occupied, all alike. **Skewed** ones (the paper does not say which skew):
-occupied cells lie around 100 centres, which are anywhere; a cell is a centre chosen by chance plus a Laplace
+occupied cells lie around 100 centres, which are anywhere; a cell is a centre chosen at random plus a Laplace
 distance of scale m/2000, around the ends of the line. Counts are normal, rounded to a whole number of at
 least 1.
 

@@ -168,7 +168,7 @@ def test_the_page_and_json_have_every_marginal_beside_the_full_table() -> None:
         row = next(line for line in text.splitlines() if line.startswith(f"{each.label}  "))
         assert f"{each.error:.3g}" in row
         assert row.endswith("yes" if each.worth else "no")
-    assert "Assumed, never from the private table: uniform" in text
+    assert "The plan assumes uniform" in text
     assert "Recommended: the cube, for its own marginals" in text
     assert max(map(len, text.splitlines())) <= 100
     document = json.loads(json.dumps(found.to_dict(), allow_nan=False))

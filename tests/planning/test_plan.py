@@ -212,7 +212,7 @@ def test_a_plan_prints_as_a_page_and_as_json() -> None:
     assert max(map(len, text.splitlines())) <= 110
     for words in (
         "Plan for 'Commuters': 1,000,000 cells, epsilon 0.1, 0.002 of it for a noisy total, size 100,000.",
-        "Assumed, never from the private table: 100,000 occupied cells with counts of mean 100",
+        "The plan assumes 100,000 occupied cells with counts of mean 100",
         "declared public by the owner",
         "answering 0 ",
         "noisy total alone ",

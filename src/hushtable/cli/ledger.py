@@ -58,7 +58,7 @@ def create(
         str | None,
         Option(
             metavar="NAME",
-            help="Who is protected: row, or a unit column. Default: whom the first release protects.",
+            help="Who is protected: row, or a unit column. Default: the unit of the first release.",
         ),
     ] = None,
     bound: Bounds = None,
@@ -140,7 +140,7 @@ def declare(
 def upgrade(
     file: Annotated[Path, Argument(metavar="FILE", help="A ledger of version 1.")],
     unit: Annotated[
-        str, Option(metavar="NAME", help="Whom all of its releases so far protect: row, or a column.")
+        str, Option(metavar="NAME", help="The unit of all its releases so far: row, or a column.")
     ],
     json: Json = False,
 ) -> None:

@@ -100,7 +100,7 @@ def publish(
         str | None,
         Option(
             metavar="NAME,...",
-            help="The order of attributes in a tree or wavelets, others last; or morton, for a tree.",
+            help="The order of attributes in a tree or wavelets; others come last. morton is for trees.",
         ),
     ] = None,
     branching: Annotated[
@@ -151,7 +151,7 @@ def publish(
         Literal["local", "spark"],
         Option(
             metavar="NAME",
-            help="Where the work is done: local or spark. With spark, --memory is that of a task.",
+            help="Where the work is done: local or spark. With spark, each task may use --memory.",
         ),
     ] = "local",
     master: Annotated[

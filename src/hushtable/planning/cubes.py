@@ -1,9 +1,9 @@
 """What the marginals of a data cube will be worth, beside sums from the full table.
 
 A cell of a marginal is the sum of so many cells of the full table. Which of these are occupied is not known,
-so they are taken to lie by chance: `merging` gives the profile of a marginal. A sum over the published full
+so they are taken to lie at random: `merging` gives the profile of a marginal. A sum over the published full
 table is then one over a set of cells like any other. Readers spread evenly what a cutoff left out of it: that
-fits a table whose cells lie by chance. In real tables it is missing where people are many; so for clustered
+fits a table whose cells lie at random. In real tables it is missing where people are many; so for clustered
 tables, sums are taken as if nothing were spread. Both are said.
 
 Promise: expectations by formula, from the plan's assumption and what is declared; nothing is drawn.
@@ -67,7 +67,7 @@ class MarginalPrediction:
     @property
     def wasted(self) -> tuple[str, ...]:
         """Why the marginal would be wasted; nothing where it would not."""
-        # The noisy total alone is no yardstick: put by chance, cells are so alike that their mean says all.
+        # The noisy total alone is no yardstick: put at random, cells are so alike that their mean says all.
         return Judgement(
             prediction=self.prediction, cells_total=self.cells_total, size=1, total_errors=None
         ).wasted
@@ -234,16 +234,14 @@ def _text(cube: CubePrediction) -> str:
         lines.append([_short(each.label), cells, epsilon, *rows, *errors, worth])
     said = f"A data cube of {len(cube.marginals):,} marginal{'s' * (len(cube.marginals) > 1)}, up to "
     said += (
-        f"{plan.size:,} rows of each. Error to expect, in size, for one cell of a marginal, empty or not: "
+        f"{plan.size:,} rows of each. Size of the error to expect for one cell of a marginal, empty or not, "
     )
     said += (
-        "from the cube; for an occupied cell, as a share of what it holds (of a count); and from sums over "
+        "from the cube, also as a share of what an occupied cell holds (of a count). Beside it, that of sums "
     )
-    said += (
-        f"the full table, published by {name_of(plan.recommended)} with all of epsilon, if occupied cells "
-    )
-    said += "lie by chance (even), and if people cluster, so that what a cutoff leaves out is missing where "
-    said += "they are:"
+    said += f"over the full table, published by {name_of(plan.recommended)} with all of epsilon: if occupied "
+    said += "cells lie at random (even), and if people cluster, so that what a cutoff leaves out is missing "
+    said += "where they are:"
     parts = [paragraph(f"Recommended: {cube.reason}")]
     if cube.warnings:
         parts.append("\n".join(paragraph(f"warning: {each}.") for each in cube.warnings))

@@ -1,6 +1,6 @@
 r"""What larger cells hold, if smaller ones with a known profile are put together.
 
-Which cells are occupied is not known, so they are taken to lie by chance: a larger cell holds the sum of g
+Which cells are occupied is not known, so they are taken to lie at random: a larger cell holds the sum of g
 independent smaller ones. Laws of sums of 1, 2, 4, 8, ... cells are added up by the binary digits of g; a g
 between two whole numbers becomes a mixture of both. After each addition neighbouring values are joined at
 their mean, on a scale of logarithms, so that counts of one person and of a million have their place.
@@ -45,7 +45,7 @@ class Merging:
         return Profile(
             counts=np.append(fewer.values, more.values),
             cells=np.append(fewer.chances * float(1 - rest), more.chances * float(rest)) * cells_total,
-            words=f"{self.profile.words}, put by chance into {cells_total:,} cells",
+            words=f"{self.profile.words}, put at random into {cells_total:,} cells",
         )
 
     def law(self, cells: int) -> CountLaw:

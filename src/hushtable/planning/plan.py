@@ -198,8 +198,8 @@ class Plan:
     def against_questions(self) -> dict[str, tuple[float, float]]:
         """Return the error of a group of each question: by tables, and by the recommended cells, at least.
 
-        The latter is that of as many cells chosen by chance. Groups are worse off where counts that a cutoff
-        hides do not lie by chance.
+        The latter is that of as many cells chosen at random. Groups are worse off where counts that a cutoff
+        hides do not lie at random.
         """
         plan = self.questions
         if plan is None:

@@ -1,6 +1,6 @@
 r"""A pruned tree under a profile: which nodes are kept, and how well their counts are known.
 
-Occupied cells are taken to lie by chance, so that a node holds the sum of independent cells (`merging`), and
+Occupied cells are taken to lie at random, so that a node holds the sum of independent cells (`merging`), and
 its siblings hold another. A node of count x is kept if its noisy count reaches the cutoff, and if its parent
 is kept, which holds x and what the siblings hold:
 
@@ -8,7 +8,7 @@ is kept, which holds x and what the siblings hold:
 
 What a reader makes of the nodes is `structures.fitting`: from the leaves up, noisy counts are weighed against
 the sums of children and against even shares of their parents, by variances that are taken from the published
-counts. Where cells lie by chance, an even share is close to the mean of the level, which stands for it here.
+counts. Where cells lie at random, an even share is close to the mean of the level, which stands for it here.
 What the variances come to follows from the laws of counts and noise, and so does how far estimates are off in
 truth: kept nodes are often those that their noise has lifted.
 

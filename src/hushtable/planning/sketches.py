@@ -3,7 +3,7 @@
 With width w and depth d, the estimate of a cell is the mean of d buckets, each with its sign. In one row, a
 bucket is off by the cells that share it, each with a sign by chance and with chance 1/w, and by noise of
 variance v, at a d-th of the rate of cells. Let the counts of all m cells have the sum T, and their squares
-the sum F. Over R cells chosen by chance, the sum of estimates has the variance
+the sum F. Over R cells chosen at random, the sum of estimates has the variance
 
     (R ((F - F/m)/w + v) + R (R-1) (T^2 - F)/(m (m-1) w)) / d,
 
@@ -230,7 +230,9 @@ def _text(sketch: SketchPrediction) -> str:
     lines.append(["answering 0", *zero, number(sketch.occupied_mean)])
     deviation = number(sqrt(_errors(sketch.plan, structure).noise.variance))
     said = f"A count sketch, {rows} with noise of standard deviation {deviation}, and cells with as many "
-    said += "rows. Error to expect, in size, for sums over sets of cells chosen by chance, empty or not, and "
+    said += (
+        "rows. Size of the error to expect for sums over sets of cells chosen at random, empty or not, and "
+    )
     said += "for one cell that is occupied:"
     best = f"Of as many buckets, --width {sketch.best.width} --depth {sketch.best.depth} has the smallest "
     best += (

@@ -1,4 +1,4 @@
-r"""How far a sum over cells chosen by chance lies from the truth, on average.
+r"""How far a sum over cells chosen at random lies from the truth, on average.
 
 The error of a cell has mean :math:`\mu` and variance :math:`\sigma^2`: the error of cells of one count
 (*within*), and its mean among counts (*between*). Over R of the m cells, the sum of errors has

@@ -1,6 +1,6 @@
 """What a pruned tree will be worth for ranges, under a profile.
 
-Promise: expectations by formula, under the stated profile, of which occupied cells lie by chance; nothing is
+Promise: expectations by formula, under the stated profile, of which occupied cells lie at random; nothing is
 drawn and nothing is private. All of epsilon goes to the tree: it has its total as its root.
 Cost: some ten milliseconds for each tree.
 """

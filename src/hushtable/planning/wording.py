@@ -54,10 +54,8 @@ def brief_of(plan: Plan) -> str:
         f"The plan assumes {assumed.words} ({number(assumed.occupied)} cells with "
         f"{number(assumed.people)} in all). "
     )
-    rests += (
-        "What is assumed counts as declared public by the owner. All summaries, ranges and coarser levels: "
-    )
-    rests += "--details, or `plan.details` in Python."
+    rests += "It counts as declared public by the owner. --details, or `plan.details` in Python, shows all "
+    rests += "summaries, ranges and coarser levels."
     return "\n\n".join([*said, aligned(lines), paragraph(rests)])
 
 
@@ -107,7 +105,7 @@ def text_of(plan: Plan) -> str:
 def _laws(plan: Plan, allowed: Cost) -> str:
     """Return the cutoffs of all laws that an epsilon and a delta buy, side by side."""
     found = cutoffs(allowed, one=plan.sensitivity, cells=plan.cells_total, size=plan.size)
-    lead = "A table of cells alone would show counts from these on, by the law of its noise (--law):"
+    lead = "The smallest counts that a table of cells alone would show, for each law of noise (--law):"
     lines = [["law", "noise", "smallest count"]]
     lines += [[each.law, f"± {number(each.deviation)}", f"{each.cutoff:,}"] for each in found]
     return f"{paragraph(lead)}\n\n{aligned(lines)}"
@@ -116,9 +114,10 @@ def _laws(plan: Plan, allowed: Cost) -> str:
 def _yardstick(plan: Plan) -> str:
     """Return what a threshold release of another guarantee would show."""
     said = (
-        "As a yardstick: a threshold release of (epsilon, delta)-privacy has about the cutoff of the filter"
+        "For comparison: a threshold release under (epsilon, delta)-privacy has about the same cutoff as the "
+        "filter"
     )
-    said += f" at delta = {plan.delta:.2g} (size / cells). What is planned here has no delta."
+    said += f" if delta = {plan.delta:.2g} (size / cells). The release planned here has no delta."
     return paragraph(said)
 
 
@@ -133,8 +132,11 @@ def head(plan: Plan, *, cells: bool = True) -> str:
     many, spent = number(plan.cells_total), plan.cost.said.replace(" = ", " ")
     declared = f"Plan{title}: {many} cells, {spent}{split}, size {plan.size:,}."
     noise = f"Noise in every cell: standard deviation {number(deviation)}{sensitivity}."
-    assumption = f"Assumed, never from the private table: {assumed.words} ({number(assumed.occupied)} cells "
-    assumption += f"with {number(assumed.people)} in all). It counts as declared public by the owner."
+    assumption = f"The plan assumes {assumed.words} ({number(assumed.occupied)} cells "
+    assumption += (
+        f"with {number(assumed.people)} in all). This must not come from the private table: it counts as "
+    )
+    assumption += "declared public by the owner."
     said = (declared, noise, assumption) if cells else (declared, assumption)
     return "\n".join(map(paragraph, said))
 
@@ -145,8 +147,10 @@ def _rows(plan: Plan) -> str:
     for each in plan.predictions:
         amounts = (each.rows, each.rows_real, each.rows_noise, each.suppressed)
         lines.append([name_of(each), *(f"{amount:,.0f}" for amount in amounts), _bytes(each.bytes)])
-    said = "Rows to expect: of occupied cells (real), of empty ones (noise); occupied cells without a row"
-    return f"{paragraph(f'{said} (suppressed).')}\n\n{aligned(lines)}"
+    said = (
+        "Rows to expect from occupied cells (real) and from empty ones (noise), and how many occupied cells "
+    )
+    return f"{paragraph(f'{said}get no row (suppressed):')}\n\n{aligned(lines)}"
 
 
 def _errors(plan: Plan) -> str:
@@ -162,8 +166,8 @@ def _errors(plan: Plan) -> str:
     for name, errors in known:
         parts = (percent(errors[size] / plan.zero_errors[size]) for size in sizes)
         shares.append([name, *parts, percent(exp(score(errors, plan.zero_errors)))])
-    first = "Error to expect, in size, for sums over sets of cells chosen by chance:"
-    second = "The same as a share of what such sets hold (mean: geometric, by which summaries are compared):"
+    first = "Size of the error to expect, for sums over sets of cells chosen at random:"
+    second = "The same as a share of what such sets hold (the geometric mean compares summaries):"
     return f"{first}\n\n{aligned(sums)}\n\n{second}\n\n{aligned(shares)}"
 
 
@@ -173,7 +177,7 @@ def _questions(plan: Plan, asked: dict[str, tuple[float, float]]) -> str:
     shown = sorted(asked.items(), key=lambda each: each[1][0] / each[1][1])[:_MOST_QUESTIONS]
     lines += [[name, number(tables), f"at least {number(cells)}"] for name, (tables, cells) in shown]
     better = sum(tables < cells for tables, cells in asked.values())
-    lead = "Error to expect, in size, for a group of what people usually ask, with the same epsilon and size"
+    lead = "Size of the error to expect for a group, in questions that people usually ask, at the same cost"
     lead += f" ({len(shown)} of {len(asked)} questions):" if len(shown) < len(asked) else ":"
     said = f"Several tables answer {better} of {len(asked)} questions better. To publish them, leave the "
     said += f"summary and all assumptions out: hushtable publish ... --size {plan.size}. Or name your own "
@@ -189,8 +193,12 @@ def _ranges(plan: Plan, tree: Prediction) -> str:
         errors = (number(error) for error in each.errors.values())
         rows = f"{each.rows:,.0f}", percent(each.real_share)
         lines.append([name, *errors, percent(exp(each.score)), *rows])
-    said = "Error to expect, in size, for sums over ranges in the order of the attributes, if occupied cells "
-    said += "lie by chance; of cells, a range is then a set like any other (mean: as a share of what ranges "
+    said = (
+        "Size of the error to expect, for sums over ranges in the order of the attributes, if occupied cells "
+    )
+    said += (
+        "lie at random. Among cells, a range is then a set like any other (mean: as a share of what ranges "
+    )
     said += "hold):"
     share = f"{percent(plan.against_cells or 0)} of those of {name_of(cells)}"
     taken = f"For ranges: cells. Errors of a tree would be {share}."
@@ -211,9 +219,11 @@ def _rollups(plan: Plan) -> str:
         lines.append([each.options, *amounts, *shares, "yes" if each.worth else "no"])
     if plan.worth:
         return aligned(lines)
-    said = "At coarser levels, if occupied cells lie by chance: mean errors as a share of those of answering "
-    said += "0, and of the noisy total alone. Real tables cluster: their larger cells are fewer and fuller, "
-    said += "so that rows tell more beyond the total than is listed."
+    said = (
+        "Mean errors at coarser levels, as a share of the errors of answering 0, and of those of the noisy "
+    )
+    said += "total alone. This assumes that occupied cells lie at random. Real tables cluster: their larger "
+    said += "cells are fewer and fuller, so rows tell more beyond the total than this list says."
     useful = "none of these" if plan.useful_from is None else plan.useful_from.options
     return f"{paragraph(said)}\n\n{aligned(lines)}\n\nUseful from: {useful}"
 

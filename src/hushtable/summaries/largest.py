@@ -1,4 +1,4 @@
-"""The `size` largest noisy counts, ties broken by chance.
+"""The `size` largest noisy counts, ties broken at random.
 
 Every cell has a uniform number U; among counts that tie at the cut, the smallest U are chosen. What is known
 of the U of a candidate is the band that accepted it: U lies between the chances of the rule before and of its

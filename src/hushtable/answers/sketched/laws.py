@@ -31,7 +31,7 @@ _NORMAL = 0.01  # an excess kurtosis that leaves no trace
 
 
 class BucketLaw:
-    """What a bucket chosen by chance holds, with a fair sign."""
+    """What a bucket chosen at random holds, with a fair sign."""
 
     def __init__(self, counts: NDArray[np.int64], noise: SeenNoise) -> None:
         self.noise = noise
