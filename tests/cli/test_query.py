@@ -103,6 +103,17 @@ def test_labels_stand_beside_values_and_change_nothing_on_a_terminal() -> None:
     assert "other (other)" not in text
 
 
+def test_bins_are_shown_with_both_edges_and_written_with_one(folder: Path) -> None:
+    rows = pa.table({"age": [5, 15, 104] * 20})
+    domain = ht.Domain(age=ht.bins(0, 30, step=10, outside="clamp"))
+    ht.publish(rows, domain=domain, epsilon=1, size=10, output=folder / "ages.parquet", ledger=False)
+
+    first = [line[:14].strip() for line in said("query", "ages.parquet", "--by", "age").splitlines()[2:5]]
+    written, _ = data("query", "ages.parquet", "--by", "age", "--format", "csv")
+    assert first == ["below 10", "10 to <20", "20 and more"]
+    assert [line.partition(b",")[0] for line in written.splitlines()[1:]] == [b"0", b"10", b"20"]
+
+
 @pytest.mark.parametrize(
     ("by", "names"),
     [

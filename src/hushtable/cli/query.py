@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from hushtable.answers.estimation.estimate import Estimate
     from hushtable.answers.release import Release
+    from hushtable.domain.attributes import Attribute
 
 AssumeOption = Annotated[
     Literal["even"] | None,
@@ -233,37 +234,42 @@ def _facts(estimate: Estimate) -> list[tuple[str, str]]:
 
 
 def _listing(rows: pa.Table, release: Release, *, attributes: int) -> Table:
-    """Return estimates of groups for people; categories have their labels beside them."""
+    """Return estimates of groups for people."""
     from hushtable.answers.estimation.estimate import rounded, uncertainty
     from hushtable.cli.printing import table
-    from hushtable.cli.words import number_in_words, printable
-    from hushtable.domain.attributes import Categories
+    from hushtable.cli.words import printable
 
     names, numbers = rows.column_names[:attributes], rows.column_names[attributes:]
     made = table(*map(printable, (*names, *numbers)), numbers=numbers)
-    kinds = [release.attribute(name).values for name in names]
-    labels = [
-        dict(zip(kind.values, kind.labels, strict=True))
-        if isinstance(kind, Categories) and kind.labels is not None
-        else {}
-        for kind in kinds
-    ]
     first = rows.slice(0, MOST_SHOWN)
-    for row in zip(*(column.to_pylist() for column in first.columns), strict=True):
-        values, answer = row[: len(names)], row[len(names) :]
-        said = (number_in_words(each) if isinstance(each, float) else str(each) for each in values)
-        beside = (
-            f"{text} ({own[value]})" if own.get(value, text) != text else text
-            for text, value, own in zip(said, values, labels, strict=True)
-        )
-        estimate, error, low, high, *others = answer
+    said = [_values(release.attribute(name), first.column(place)) for place, name in enumerate(names)]
+    answers = [first.column(place).to_pylist() for place in range(len(names), first.num_columns)]
+    for row in zip(*said, *answers, strict=True):
+        values, (estimate, error, low, high, *others) = row[: len(names)], row[len(names) :]
         if estimate is None:  # nothing measured it
-            made.add_row(*map(printable, beside), *[""] * 4, *(f"{each:,.0f}" for each in others))
+            made.add_row(*map(printable, values), *[""] * 4, *(f"{each:,.0f}" for each in others))
             continue
         uncertain = uncertainty(error, low, high)
         value, *ends = (rounded(each, uncertain) for each in (estimate, low, high, *others))
-        made.add_row(*map(printable, beside), value, rounded(error, error), *ends)
+        made.add_row(*map(printable, values), value, rounded(error, error), *ends)
     return made
+
+
+def _values(attribute: Attribute, column: pa.ChunkedArray) -> list[str]:
+    """Return values for people: bins with both edges, categories with their labels beside them."""
+    from hushtable.cli.words import number_in_words
+    from hushtable.domain.attributes import Bins, Categories, Edges
+
+    kind = attribute.values
+    if isinstance(kind, Bins | Edges):
+        from hushtable.plots.scales import codes_of, labels_of
+
+        return labels_of(attribute, codes_of(attribute, column))
+    texts = [number_in_words(each) if isinstance(each, float) else str(each) for each in column.to_pylist()]
+    if not isinstance(kind, Categories) or kind.labels is None:
+        return texts
+    labels = dict(zip(kind.values, kind.labels, strict=True))
+    return [text if labels.get(text, text) == text else f"{text} ({labels[text]})" for text in texts]
 
 
 def _say_what_is_left(number: int, what: str) -> None:
