@@ -461,6 +461,31 @@ def several_at_once(scene: Scene, rounds: int, publishers: int = 4) -> Finding:
     return Finding("several publish under one name", rounds, stopped, scene.left())
 
 
+def put_back(scene: Scene) -> Finding:
+    """Go on with the ledger of yesterday: whatever would write over an output that it does not know stops."""
+    name, tries, stopped = "an old ledger is put back", 0, 0
+    recipes = scene.folder / "releases.toml"
+    recipes.write_text(RUN.replace("overwrite = true\n", ""))
+    ledger, old = scene.folder / "people.ledger", scene.folder / "yesterday"
+    for words in (["run", "releases.toml"], [*PUBLISH, "--output", "out-0.parquet"]):
+        shutil.copyfile(ledger, old)
+        first = scene.did(words)
+        if worst := scene.wrong(first, charges=True) or first.said * (first.code != 0):
+            return Finding(name, tries, stopped, worst)
+        kept = ledger.read_bytes()
+        shutil.copyfile(old, ledger)
+        charged = len(scene.ledger.entries())
+        again = scene.did(words)
+        same = len(scene.ledger.entries()) == charged
+        ledger.write_bytes(kept)
+        tries, stopped = tries + 1, stopped + (again.code != 0)
+        if again.code == 0 or not same:
+            return Finding(name, tries, stopped, f"nobody noticed: {again.said[-200:]}")
+        if worst := scene.wrong(again, charges=False):
+            return Finding(name, tries, stopped, worst)
+    return Finding(name, tries, stopped, scene.left())
+
+
 def read_only(scene: Scene) -> Finding:
     """Publish into a disk that cannot be written to: nothing is charged. No try where there can be none."""
     name, shut = "a disk that cannot be written to", scene.folder / "shut"
@@ -526,6 +551,9 @@ def found(words: Sequence[str] = (), *, tries: int = 200) -> Iterator[Finding]:
     if wanted("several publish under one name"):
         with scene() as place:
             yield several_at_once(place, max(2, few // 4))
+    if wanted("an old ledger is put back"):
+        with scene() as place:
+            yield put_back(place)
     if wanted("a disk that cannot be written to"):
         with scene() as place:
             yield read_only(place)

@@ -11,6 +11,7 @@ from random import Random
 import pytest
 
 from tests.audit import drawn
+from tests.audit.__main__ import _cut, by_room, survivors
 from tests.audit.breaking import CAUGHT, ROOT, SURVIVED
 from tests.audit.drawn import REASONS, ROOMS, SOURCES, between, every_mistake, made, mistakes
 from tests.harness.statistics import SEED, tries
@@ -97,6 +98,7 @@ def test_reasons_are_of_mistakes_that_can_still_be_made() -> None:
 TRIED = """
 import sys
 from tests.audit import drawn
+from tests.audit.__main__ import _cut, by_room, survivors
 right, wrong, *tests = sys.argv[1:]
 drawn.PATIENCE = 5.0
 drawn.tests_of = lambda room: ((f"tests/noise/test_uniform.py::{test}",) for test in tests)
@@ -132,3 +134,34 @@ def test_what_is_noticed_is_told_from_what_is_not(
 
     assert done.stdout.strip() == expected
     assert (SOURCES / "noise/uniform.py").read_bytes() == before
+
+
+def test_the_page_tells_the_score_and_who_survived(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(drawn, "seed", lambda: 7031)
+    told = [("noise", "noise/a.py:1", "`1` becomes `2`", CAUGHT, "2", "some test")] * 19
+    left = ("laws", "laws/b.py:5", "`a <= b` becomes `a < b`", SURVIVED, "9", "They are never equal.")
+    head, rows = by_room([*told, left])
+
+    assert head == ("room", "possible", "drawn", "caught")
+    assert [(name, made, caught) for name, _, made, caught in rows] == [
+        ("laws", 1, 0),
+        ("noise", 19, 19),
+        ("all", 20, 19),
+    ]
+    assert survivors([*told, left]) == [
+        "Score: 95.0%; of all that are possible, between 76.4% and 99.1% (95%).",
+        "The same again: `make mutants HUSHTABLE_TEST_SEED=7031`.",
+        "",
+        "What survived, and why:",
+        "",
+        "* laws/b.py:5: `a <= b` becomes `a < b`. They are never equal.",
+    ]
+    assert survivors(told)[0].startswith("Score: 100.0%")
+
+
+def test_a_cut_shows_what_differs() -> None:
+    before = "x" * 200
+
+    assert _cut("a < b", "a <= b") == "a < b"
+    assert _cut(f"{before} < b", f"{before} <= b").endswith("x < b")
+    assert len(_cut(before + before, f"{before}y{before}")) <= 66
