@@ -233,8 +233,8 @@ chromium:
 audit: $(STAMP) ## try to prove ourselves wrong, and write docs/guarantees/audit.md (ARGS=faults runs one part)
 	@$(BIN)/python -m tests.audit $(ARGS)
 
-mutants: $(STAMP) ## make mistakes on purpose, one at a time; the tests must notice (ARGS=budget selects)
-	@$(BIN)/python -m tests.audit mutants $(ARGS)
+mutants: $(STAMP) ## make mistakes at random, one at a time; the tests must notice (ARGS=50: so many; ARGS=noise selects)
+	@$(fresh_seed); $(BIN)/python -m tests.audit drawn $(ARGS)
 
 bench: $(STAMP) ## measure against the bars of the design and print the table (ARGS=noise selects)
 	@$(BIN)/python -m benchmarks $(ARGS)
@@ -273,6 +273,7 @@ constraints: ## pin the newest version of everything that the environments need
 	$(call pin,constraints-spark.txt,'.[$(EXTRAS_SPARK)]' hatchling build)
 	$(call pin,constraints-browser.txt,'.[$(EXTRAS_BROWSER)]' hatchling build)
 	$(call pin,constraints-libraries.txt,$(LIBRARIES))
+	@echo "The bill of materials, anew: make lint && $(BIN)/python -m tests.packaging.bill"
 
 clean: ## remove the environments and all caches
 	@rm -rf $(VENV) $(VENV_SPARK) $(VENV_BROWSER) $(VENV_LIBRARIES) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

@@ -384,9 +384,16 @@ class LowMemory(HushtableError, MemoryError):
 def short_of_memory(error: BaseException) -> bool:
     """Return whether an error tells of too little memory: perhaps too little to load a library that is there.
 
+    Too little for the stack of a thread is told by a `RuntimeError`. So is a limit on threads, which other
+    programs use up too.
+
     >>> short_of_memory(ImportError("libarrow.so: failed to map segment from shared object"))
     True
+    >>> short_of_memory(RuntimeError("can't start new thread"))
+    True
     """
+    if isinstance(error, RuntimeError):
+        return str(error) == "can't start new thread"
     if not isinstance(error, ImportError):
         return isinstance(error, MemoryError)
     said = str(error).lower()
@@ -403,7 +410,7 @@ def within_memory(call: Callable[_P, _T]) -> Callable[_P, _T]:
             return call(*args, **kwargs)
         except HushtableError:
             raise
-        except (MemoryError, ImportError) as error:
+        except (MemoryError, ImportError, RuntimeError) as error:
             if not short_of_memory(error):
                 raise
         raise LowMemory  # here and not above, so that nothing leads to the first error

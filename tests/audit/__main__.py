@@ -1,8 +1,10 @@
 """`make audit`: all that we do to prove ourselves wrong, and one page of what came of it.
 
-python -m tests.audit                   all parts
+python -m tests.audit                   all parts but the last, which takes longer than all others
 python -m tests.audit mutants           one part
 python -m tests.audit exact haar        of one part, the rows with these words
+
+python -m tests.audit faults 40         of that, so many of each; also of drawn and fuzz
 
 A part that ran with all of its rows is written into docs/guarantees/audit.md.
 """
@@ -22,7 +24,7 @@ from time import monotonic
 from unittest.mock import patch
 
 from hushtable.summaries import finishing
-from tests.audit import black_box, breaking, faults, fuzz, side_channels
+from tests.audit import black_box, breaking, drawn, faults, fuzz, side_channels
 from tests.audit.cases import LEFT_OUT, TIES, Case, audited, every_case, not_offered
 from tests.audit.cases import Finding as Computed
 from tests.audit.drawing import uniform_among_all_ties
@@ -32,8 +34,8 @@ MANY, SINGLE = (
     24,
     400,
 )  # publications of each input of an attack: with many copies of the people, and with one
-KILLS = 100  # of each job with SIGKILL; other faults are tried a fifth as often
-INPUTS = 100_000  # that are spoiled
+KILLS = 200  # of each job with SIGKILL, 1,000 in all; other faults are tried a fifth as often
+INPUTS = 300_000  # that are spoiled
 PAIRS = 200  # of releases whose files are compared
 
 Cells = tuple[object, ...]
@@ -50,6 +52,9 @@ class Section:
     rows: Callable[[Sequence[str]], Iterator[tuple[Cells, str]]]  # and what is wrong with a row, or nothing
     short: Callable[[list[Cells]], tuple[tuple[str, ...], list[Cells]]] | None = None
     after: str = ""
+    tail: Callable[[list[Cells]], list[str]] | None = None  # more to say of what was found
+    alone: bool = False  # run only by its name
+    counted: bool = False  # a number among the words says how much of it
     found: list[Cells] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
     minutes: float = 0.0
@@ -82,7 +87,8 @@ class Section:
         table = [head, tuple("---" for _ in head), *rows]
         lines = [f"| {' | '.join(str(each).replace('|', '/') for each in row)} |" for row in table]
         wrong = [f"* WRONG: {each}" for each in self.wrong]
-        parts = [f"## {self.title}", "", self.text, "", *lines, "", self.verdict, *wrong, self.after]
+        tail = ["", *self.tail(self.found)] if self.tail is not None else []
+        parts = [f"## {self.title}", "", self.text, "", *lines, "", self.verdict, *wrong, self.after, *tail]
         return "\n".join(parts).rstrip()
 
 
@@ -163,15 +169,68 @@ def by_kind(found: list[Cells]) -> tuple[tuple[str, ...], list[Cells]]:
     return ("kind of mistake", "made", "caught"), [*rows, ("all", sum(tried.values()), sum(caught.values()))]
 
 
+def at_random(words: Sequence[str]) -> Iterator[tuple[Cells, str]]:
+    """Give what became of mistakes that nobody chose."""
+    for each in drawn.drawn(words):
+        where = f"{each.mistake.file}:{each.line}"
+        change = f"`{_cut(each.right, each.wrong)}` becomes `{_cut(each.wrong, each.right)}`"
+        wrong = "" if each.caught or each.by else f"{where}, {change}: nobody knows why this survives"
+        yield (each.mistake.room, where, change, each.verdict, f"{each.seconds:.0f}", each.by), wrong
+
+
+def _cut(text: str, other: str, longest: int = 60) -> str:
+    """Return the part of a text in which it begins to differ from another."""
+    same = next((place for place, pair in enumerate(zip(text, other, strict=False)) if pair[0] != pair[1]), 0)
+    start = max(same - longest // 2, 0)
+    return "..." * (start > 0) + text[start : start + longest] + "..." * (len(text) > start + longest)
+
+
+def by_room(found: list[Cells]) -> tuple[tuple[str, ...], list[Cells]]:
+    """Return one row for each room."""
+    made, caught = Counter[str](), Counter[str]()
+    for room, _, _, verdict, *_ in found:
+        made[str(room)] += 1
+        caught[str(room)] += verdict == breaking.CAUGHT
+    possible = Counter(each.room for each in drawn.every_mistake())
+    rooms = [room for room in drawn.ROOMS if room in made]
+    rows: list[Cells] = [(room, f"{possible[room]:,}", made[room], caught[room]) for room in rooms]
+    all_of_them = "all", f"{possible.total():,}", made.total(), caught.total()
+    return ("room", "possible", "drawn", "caught"), [*rows, all_of_them]
+
+
+def survivors(found: list[Cells]) -> list[str]:
+    """Return the score, and each mistake that no test noticed."""
+    left = [cells for cells in found if cells[3] != breaking.CAUGHT]
+    caught = len(found) - len(left)
+    low, high = drawn.between(caught, len(found))
+    score = (
+        f"Score: {caught / len(found):.1%}; of all that are possible, between {low:.1%} and {high:.1%} (95%)."
+    )
+    listed = [f"* {where}: {change}. {why or 'No reason is known.'}" for _, where, change, _, _, why in left]
+    again = f"The same again: `make mutants HUSHTABLE_TEST_SEED={drawn.seed()}`."
+    return [score, again, *(["", "What survived, and why:", "", *listed] if left else [])]
+
+
+def _names(words: Sequence[str]) -> list[str]:
+    """Return the words that select rows."""
+    return [word for word in words if not word.isdecimal()]
+
+
+def _count(words: Sequence[str], usual: int) -> int:
+    """Return the number among the words, or the usual one."""
+    return next((int(word) for word in words if word.isdecimal()), usual)
+
+
 def faulty(words: Sequence[str]) -> Iterator[tuple[Cells, str]]:
     """Give what each fault led to."""
-    for each in faults.found(words, tries=KILLS):
+    for each in faults.found(_names(words), tries=_count(words, KILLS)):
         yield (each.fault, each.tries, each.stopped), "" if each.holds else f"{each.fault}: {each.worst}"
 
 
 def fuzzed(words: Sequence[str]) -> Iterator[tuple[Cells, str]]:
     """Give what became of spoiled inputs."""
-    for each in fuzz.found(words, inputs=INPUTS, start=secrets.randbits(40)):
+    again = words if _names(words) else ()  # of a kind, an input by its number
+    for each in fuzz.found(again, inputs=_count(words, INPUTS), start=secrets.randbits(40)):
         numbers = f"{each.inputs:,}", f"{each.answered:,}", f"{each.slowest:.1f}", len(each.wrong)
         yield (each.kind, *numbers), "" if each.holds else f"{each.kind}: {'; '.join(each.wrong[:5])}"
 
@@ -193,6 +252,10 @@ is tested on the other: an epsilon at the promised delta, and a delta at the pro
 with {black_box.CONFIDENCE:.1%} confidence."""
 ON_PURPOSE = """\
 One mistake at a time is made in a copy of the sources; some test must fail, which passes without it."""
+AT_RANDOM = """\
+Mistakes that nobody chose: of all single changes of the syntax tree that can be made in these rooms (`<` for
+`<=`, `+` for `-`, another number, a condition turned round, a call left out), some are drawn at random. The
+tests of the room must notice, or some of those above it; each passes without the mistake."""
 STOPPED = """\
 Each try is a process of its own, stopped at a moment drawn anew, or short of disk or memory, or with
 another clock. Afterwards: nothing under-charged, no half file, nothing private left, and the next one
@@ -236,12 +299,24 @@ def sections() -> dict[str, Section]:
             broken,
             by_kind,
         ),
+        "drawn": Section(
+            "Broken at random",
+            AT_RANDOM,
+            ("room", "where", "mistake", "verdict", "s", "by"),
+            (10, 30, 80, 8, 4, 60),
+            at_random,
+            by_room,
+            tail=survivors,
+            alone=True,
+            counted=True,
+        ),
         "faults": Section(
             "Stopped and starved",
             STOPPED,
             ("fault", "tries", "stopped"),
             (60, 6, 8),
             faulty,
+            counted=True,
         ),
         "fuzz": Section(
             "Bad input",
@@ -249,6 +324,7 @@ def sections() -> dict[str, Section]:
             ("input", "tried", "answered", "slowest, s", "wrong"),
             (24, 9, 9, 11, 6),
             fuzzed,
+            counted=True,
         ),
         "side-channels": Section(
             "Side channels of a file",
@@ -285,9 +361,11 @@ def main(words: list[str]) -> int:
     if words and words[0] in parts:
         name, *words = words
         parts = {name: parts[name]}
+    else:
+        parts = {name: each for name, each in parts.items() if not each.alone}
     for name, each in parts.items():
         each.run(words)
-        if not words:  # all of its rows
+        if not (_names(words) if each.counted else words):  # all of its rows
             before = PAGE.read_text(encoding="utf-8") if PAGE.exists() else HEAD
             PAGE.write_text(written(name, each, before), encoding="utf-8")
             print(f"{PAGE.name} is written.\n", flush=True)

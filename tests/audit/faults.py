@@ -8,11 +8,13 @@ minutes. It does one job, as the command does it, and is killed or starved at a 
 nothing running, this must hold, and must hold again once the next one has done the same job undisturbed:
 
 * the ledger opens; its entries say what is spent; none is lost that was there before;
-* every release under its name is whole; if it is a new one, the ledger has an entry for it;
+* every release under its name is whole; if it is a new one, even in the place of another, the ledger has an
+  entry more than before;
 * of what was to be replaced, the old one is there or the new one;
 * no file holds a value of the rows but the rows themselves, and after the next one no temporary file is left;
 * what was said names no value of the rows, and ends in one of the exit codes that the command has.
 
+A fault that never stopped anything is a finding too: then it was not tried.
 Cost: some 0.1 s a try.
 """
 
@@ -34,6 +36,7 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from fractions import Fraction
 from functools import partial
+from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
 from pkgutil import walk_packages
@@ -72,6 +75,7 @@ unit = { column = "person", max_rows = 2 }
 [[release]]
 name = "first"
 epsilon = "0.1"
+where = "age >= 1"
 size = 50
 overwrite = true
 output = "out-first.parquet"
@@ -85,6 +89,7 @@ output = "out-second.parquet"
 """
 PUBLISH = ["publish", "rows.parquet", "--domain", "people.toml", "--epsilon", "0.1", "--size", "200"]
 PUBLISH += ["--unit", "person", "--max-rows", "2", "--ledger", "people.ledger"]
+OVER = ["--output", "out-same.parquet", "--overwrite"]
 
 
 class Job(NamedTuple):
@@ -97,7 +102,10 @@ class Job(NamedTuple):
 
 JOBS = [
     Job("publish", lambda number: [*PUBLISH, "--output", "out-0.parquet"]),
-    Job("publish over another", lambda number: [*PUBLISH, "--output", "out-same.parquet", "--overwrite"]),
+    Job(
+        "publish over another",
+        lambda number: [*PUBLISH, "--where", "age >= 1", *OVER],
+    ),
     Job("run", lambda number: ["run", "releases.toml"]),
     Job(
         "thin",
@@ -133,6 +141,12 @@ class Finding(NamedTuple):
         """Whether nothing was wrong."""
         return not self.worst
 
+    def struck(self) -> Finding:
+        """Return this, or that it proves nothing: no try was stopped."""
+        if self.stopped or self.worst:
+            return self
+        return self._replace(worst="it stopped nothing, so it shows nothing")
+
 
 class Scene:
     """A folder with rows, a domain, a ledger and a release; and what must hold in it."""
@@ -156,6 +170,7 @@ class Scene:
         assert whole.code == 0, whole.said
         self.number = 0
         self.entries = len(self.ledger.entries())
+        self.outputs = self._outputs()
 
     def did(
         self,
@@ -213,6 +228,9 @@ class Scene:
             return "published, and nothing was charged"
         if charges and (self.folder / "out-0.parquet").exists() and len(entries) == self.entries:
             return "an output without a charge"
+        new, self.outputs = {*self._outputs()} - {*self.outputs}, self._outputs()
+        if len(new) > len(entries) - self.entries:
+            return f"{len(new)} new outputs, and {len(entries) - self.entries} charges"
         self.entries = len(entries)
         for path in self.folder.iterdir():
             if path.suffix == ".parquet" and path.name != "rows.parquet" and not path.name.startswith("."):
@@ -231,6 +249,10 @@ class Scene:
         if not outputs <= charged:
             return f"not charged: {sorted(outputs - charged)}"
         return self._private()
+
+    def _outputs(self) -> list[tuple[str, bytes]]:
+        """Return the releases that a charge must have paid for, as they are now."""
+        return [(path.name, sha256(path.read_bytes()).digest()) for path in self.folder.glob("out-*.parquet")]
 
     def _private(self) -> str:
         """Return which file holds a value of the rows where none may."""
@@ -297,7 +319,7 @@ def stopped_at_random(scene: Scene, job: Job, number: int, tries: int) -> Findin
         stopped += ended.code != 0
         if worst := scene.wrong(ended, charges=job.charges):
             return Finding(name, tries, stopped, worst)
-    return Finding(name, tries, stopped, _undisturbed(scene, job))
+    return Finding(name, tries, stopped, _undisturbed(scene, job)).struck()
 
 
 def _undisturbed(scene: Scene, job: Job) -> str:
@@ -322,22 +344,23 @@ def short_of_disk(scene: Scene, job: Job, tries: int) -> Finding:
         stopped += ended.code != 0
         if worst := scene.wrong(ended, charges=job.charges):
             return Finding(f"files of at most so many bytes, {job.name}", tries, stopped, f"{size}: {worst}")
-    return Finding(f"files of at most so many bytes, {job.name}", tries, stopped, _undisturbed(scene, job))
+    name = f"files of at most so many bytes, {job.name}"
+    return Finding(name, tries, stopped, _undisturbed(scene, job)).struck()
 
 
-def full_disk(job: Job, tries: int) -> Finding | None:
-    """Do it on a disk of its own that has so much room, and no more; None where none can be mounted."""
+def full_disk(job: Job, tries: int) -> Finding:
+    """Do it on a disk of its own that has so much room, and no more; no try where none can be mounted."""
     chance, stopped = Random(secrets.randbits(64)), 0
     with _folder() as place:
         if os.geteuid() or subprocess.run(["mount", "-t", "tmpfs", "tmpfs", place], check=False).returncode:
-            return None
+            return Finding(f"a full disk, {job.name}", 0, 0, "")
         try:
             scene = Scene(Path(place))
-            used = sum(path.stat().st_blocks * 512 for path in Path(place).rglob("*"))
-            for _ in range(tries):
-                room = used + chance.randrange(0, 200_000)
-                _remount(place, room)
-                ended = scene.did(_next(scene, job))
+            for number in range(tries):
+                words, disk = _next(scene, job), os.statvfs(place)
+                used = (disk.f_blocks - disk.f_bfree) * disk.f_frsize
+                _remount(place, used + (chance.randrange(0, 200_000) if number else 0))
+                ended = scene.did(words)
                 stopped += ended.code != 0
                 _remount(place, 1 << 28)
                 if worst := scene.wrong(ended, charges=job.charges):
@@ -345,7 +368,7 @@ def full_disk(job: Job, tries: int) -> Finding | None:
             worst = _undisturbed(scene, job)
         finally:
             subprocess.run(["umount", "-l", place], check=False)
-    return Finding(f"a full disk, {job.name}", tries, stopped, worst)
+    return Finding(f"a full disk, {job.name}", tries, stopped, worst).struck()
 
 
 def _remount(place: str, room: int) -> None:
@@ -368,7 +391,7 @@ def short_of_memory(scene: Scene, job: Job, tries: int) -> Finding:
         stopped += ended.code != 0
         if worst := scene.wrong(ended, charges=job.charges):
             return Finding(f"little memory, {job.name}", tries, stopped, worst)
-    return Finding(f"little memory, {job.name}", tries, stopped, _undisturbed(scene, job))
+    return Finding(f"little memory, {job.name}", tries, stopped, _undisturbed(scene, job)).struck()
 
 
 def _turn(moment: float) -> None:
@@ -438,13 +461,38 @@ def several_at_once(scene: Scene, rounds: int, publishers: int = 4) -> Finding:
     return Finding("several publish under one name", rounds, stopped, scene.left())
 
 
-def read_only(scene: Scene) -> Finding | None:
-    """Publish into a disk that cannot be written to: nothing is charged. None where there can be none."""
+def put_back(scene: Scene) -> Finding:
+    """Go on with the ledger of yesterday: whatever would write over an output that it does not know stops."""
+    name, tries, stopped = "an old ledger is put back", 0, 0
+    recipes = scene.folder / "releases.toml"
+    recipes.write_text(RUN.replace("overwrite = true\n", ""))
+    ledger, old = scene.folder / "people.ledger", scene.folder / "yesterday"
+    for words in (["run", "releases.toml"], [*PUBLISH, "--output", "out-0.parquet"]):
+        shutil.copyfile(ledger, old)
+        first = scene.did(words)
+        if worst := scene.wrong(first, charges=True) or first.said * (first.code != 0):
+            return Finding(name, tries, stopped, worst)
+        kept = ledger.read_bytes()
+        shutil.copyfile(old, ledger)
+        charged = len(scene.ledger.entries())
+        again = scene.did(words)
+        same = len(scene.ledger.entries()) == charged
+        ledger.write_bytes(kept)
+        tries, stopped = tries + 1, stopped + (again.code != 0)
+        if again.code == 0 or not same:
+            return Finding(name, tries, stopped, f"nobody noticed: {again.said[-200:]}")
+        if worst := scene.wrong(again, charges=False):
+            return Finding(name, tries, stopped, worst)
+    return Finding(name, tries, stopped, scene.left())
+
+
+def read_only(scene: Scene) -> Finding:
+    """Publish into a disk that cannot be written to: nothing is charged. No try where there can be none."""
     name, shut = "a disk that cannot be written to", scene.folder / "shut"
     shut.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "ro", "tmpfs", str(shut)]
     if os.geteuid() == 0 and subprocess.run(mount, check=False).returncode:
-        return None
+        return Finding(name, 0, 0, "")
     if os.geteuid():
         shut.chmod(0o555)
     before = len(scene.ledger.entries())
@@ -498,12 +546,14 @@ def found(words: Sequence[str] = (), *, tries: int = 200) -> Iterator[Finding]:
             if wanted(f"{fault.__name__.replace('_', ' ')} {job.name}"):
                 with scene() as place:
                     yield fault(place, job, often)
-        if wanted(f"a full disk, {job.name}") and (full := full_disk(job, few)) is not None:
-            yield full
+        if wanted(f"a full disk, {job.name}"):
+            yield full_disk(job, few)
     if wanted("several publish under one name"):
         with scene() as place:
             yield several_at_once(place, max(2, few // 4))
+    if wanted("an old ledger is put back"):
+        with scene() as place:
+            yield put_back(place)
     if wanted("a disk that cannot be written to"):
         with scene() as place:
-            if (shut := read_only(place)) is not None:
-                yield shut
+            yield read_only(place)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.audit.breaking import ROOT
-from tests.audit.faults import CANARY, PUBLISH, Ended, Scene
+from tests.audit.faults import CANARY, PUBLISH, Ended, Finding, Scene
 
 # Forking is for a process without threads of its own, which those of pytest have.
 SOME = """
@@ -58,5 +58,17 @@ def test_the_checks_notice_what_they_are_for(tmp_path: Path) -> None:
     (tmp_path / ".out-1.parquet.7.partial").write_bytes(CANARY.encode())
     assert "a value of the rows is in .out-1" in place.wrong(whole, charges=False)
     assert "left behind" in place.left()
+    same = place.did([*PUBLISH, "--output", "out-3.parquet"])
+    assert (same.code, place.wrong(same, charges=True)) == (0, "")
+    other = place.did([*PUBLISH, "--output", "out-4.parquet"])
+    assert (other.code, place.wrong(other, charges=True)) == (0, "")
+    (tmp_path / "out-4.parquet").replace(tmp_path / "out-3.parquet")
+    assert "1 new outputs, and 0 charges" in place.wrong(whole._replace(code=-9), charges=True)
     place.entries += 1
     assert "an entry of the ledger is lost" in place.wrong(whole, charges=False)
+
+
+def test_a_fault_that_never_struck_shows_nothing() -> None:
+    assert Finding("a fault", 40, 3, "").struck().holds
+    assert not Finding("a fault", 40, 0, "").struck().holds
+    assert Finding("a fault", 40, 0, "lost").struck().worst == "lost"

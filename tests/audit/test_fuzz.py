@@ -11,7 +11,7 @@ import pytest
 
 import hushtable as ht
 from tests.audit.breaking import ROOT
-from tests.audit.fuzz import CANARY, KINDS, Kind, fed
+from tests.audit.fuzz import CANARY, KINDS, Kind, fed, tried_at_once
 from tests.harness.statistics import SEED, tries
 
 KIND = {kind.name: kind for kind in KINDS}
@@ -69,3 +69,45 @@ def test_a_value_in_the_error_before_is_noticed(tmp_path: Path) -> None:
             raise ht.BadData("it is no number", "Mend it.")  # noqa: B904
 
     assert "a value of the rows" in (fed(Kind("made", feed, 1), 0, tmp_path) or "")
+
+
+# Forking is for a process without threads of its own, which those of pytest have.
+ENDS = """
+import os, sys, time
+from tests.audit import fuzz
+fuzz.LONGEST, fuzz.ROOM = 1, 1 << 26
+ways = {
+    "dies": lambda chance, folder: os.kill(os.getpid(), 9),
+    "hangs": lambda chance, folder: time.sleep(60),
+    "wants memory": lambda chance, folder: len(b"x" * (3 << 28)),
+    "is fine": lambda chance, folder: None,
+}
+print(fuzz.tried(fuzz.Kind("made", ways[sys.argv[1]], 1), 2, start=7).wrong)
+"""
+
+
+@pytest.mark.parametrize(
+    ("way", "said"),
+    [
+        ("dies", "('7: the process ended with -9', '8: the process ended with -9')"),
+        ("hangs", "('7: more than 1 seconds', '8: more than 1 seconds')"),
+        ("wants memory", "('7: "),  # and the second one takes no more than the first
+        ("is fine", "()"),
+    ],
+)
+@pytest.mark.long
+def test_a_death_a_hang_and_a_want_of_memory_are_noticed(way: str, said: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", ENDS, way], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+
+    assert done.stdout.startswith(said)
+
+
+@pytest.mark.long
+def test_inputs_are_shared_among_processors_and_none_is_left_out(tmp_path: Path) -> None:
+    kind = KIND["domain files"]
+    alone = [fed(kind, number, tmp_path) for number in range(SEED, SEED + 41)]
+    together = tried_at_once(kind, 41, start=SEED)
+
+    assert (together.inputs, together.answered, together.wrong) == (41, alone.count(""), ())

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from fractions import Fraction
@@ -1421,6 +1422,43 @@ def test_an_interrupt_while_rows_are_kept_passes_through(
 def test_an_interrupt_in_an_object_passes_through(make: Make, data: Path, spills: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         ht.count(make(data), domain=DOMAIN)
+    assert left_in(spills) == []
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        (duckdb.OutOfMemoryException(f"Failed to allocate block of 2048 bytes: {CANARY}"), ht.LowMemory),
+        (RuntimeError("can't start new thread"), ht.LowMemory),
+        (duckdb.InterruptException("Query interrupted"), KeyboardInterrupt),
+        (
+            duckdb.InvalidInputException("reading the schema of 'lookup' failed: KeyboardInterrupt: "),
+            KeyboardInterrupt,
+        ),
+        (ht.LowMemory("Wait.", "Nothing was charged."), ht.LowMemory),
+        (duckdb.BinderException("of some other kind"), duckdb.BinderException),
+        (ValueError("a KeyboardInterrupt was spoken of"), ValueError),
+    ],
+)
+def test_a_stop_or_too_little_memory_is_that_in_any_call(
+    said: Exception,
+    expected: type[BaseException],
+    data: Path,
+    spills: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """DuckDB may run out of memory when it is opened, and hear of Ctrl-C when it is given a table."""
+
+    def fail(**_: object) -> None:
+        raise said
+
+    monkeypatch.setattr("hushtable.engines.sliced.rows.connect", fail)
+    rows = parquet(TABLE)(data)
+    with pytest.raises(expected) as caught:
+        ht.count(rows, domain=DOMAIN)
+    if expected is not type(said):
+        check_silence(traceback.format_exception(caught.value))
+    assert not isinstance(said, ht.LowMemory) or "Nothing was charged." in str(caught.value)
     assert left_in(spills) == []
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import sysconfig
-from importlib.metadata import metadata, version
+from importlib.metadata import files, metadata, version
 from pathlib import Path
 
 import pyarrow as pa
@@ -25,6 +25,9 @@ assert package.is_relative_to(sysconfig.get_path("purelib")), f"{package} is not
 assert (package / "py.typed").is_file(), "type checkers would not look at it"
 assert version("hushtable") == ht.__version__
 assert metadata("hushtable")["License-Expression"] == "Apache-2.0"
+assert any(path.match("*.dist-info/sboms/sbom.cdx.json") for path in files("hushtable") or []), (
+    "no bill of materials"
+)
 assert said(str(script), "--version") == f"hushtable {ht.__version__}\n"
 assert said(sys.executable, "-m", "hushtable", "--version") == f"hushtable {ht.__version__}\n"
 

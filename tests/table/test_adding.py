@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 import hushtable as ht
 from hushtable.domain.keys import KeySpace
+from hushtable.laws.sensitivities import Sensitivities
 from hushtable.structures.sketch import SketchSpace
 from hushtable.table import adding
-from hushtable.table.adding import sketched
+from hushtable.table.adding import held, sketched
+from hushtable.table.sparse import SparseTable
 from tests.harness.statistics import tries
 from tests.structures.naive import Cell
 from tests.table.several import added, tables_over
@@ -158,6 +162,43 @@ def test_one_marginal_does_not_change_the_next() -> None:
     assert listed(first) == listed(last)
     assert np.array_equal(table.keys, before[0])
     assert np.array_equal(table.counts, before[1])
+
+
+class Neighbours:
+    """Nodes of somebody else's structure: pairs of neighbours by the first attribute, of two kinds."""
+
+    def __init__(self, shape: Sequence[int]) -> None:
+        self.space = KeySpace((2, shape[0] // 2 + 1))
+
+    def holding(self, codes: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The pair of each kind that holds a cell."""
+        return np.stack([[[kind, (code[0] + kind) // 2] for kind in range(2)] for code in codes.tolist()])
+
+    def changed(self, cells: Sensitivities) -> Sensitivities:
+        """One of each kind."""
+        return cells.added_up().repeated(2)
+
+
+@pytest.mark.usefixtures("_few_cells")
+@pytest.mark.parametrize("shape", [(9, 4), (1 << 40, 1 << 40)], ids=["small", "two words"])
+@pytest.mark.parametrize("bounded", [False, True])
+def test_nodes_of_any_kind_have_the_sums_of_the_cells_they_hold(
+    shape: tuple[int, ...], bounded: bool
+) -> None:
+    counts = {**random_cells(shape, 60, 5), (1, 1): MOST, (1, 2): MOST}  # which meet above 2^60
+    wanted: dict[Cell, int] = {}
+    for cell, count in counts.items():
+        for kind in range(2):
+            node = kind, (cell[0] + kind) // 2
+            wanted[node] = wanted.get(node, 0) + count
+    table = table_of(shape, counts)
+    if bounded:
+        each = Sensitivities(l1=Fraction(3), l2_squared=Fraction(9), per_cell=Fraction(3))
+        table = SparseTable.from_cells(table.space, table.keys, table.counts, sensitivity=each)
+    found = held(table, Neighbours(shape))
+
+    assert listed(found) == within(wanted)
+    assert found.sensitivity == (Neighbours(shape).changed(each) if bounded else None)
 
 
 def moved(before: Mapping[Cell, int], after: Mapping[Cell, int]) -> int:

@@ -87,7 +87,7 @@ class Payment:
             pass
         except LowMemory as error:
             short = error.hint
-        except (MemoryError, ImportError) as error:
+        except (MemoryError, ImportError, RuntimeError) as error:
             if not short_of_memory(error):
                 raise
             short = LowMemory.OWNER

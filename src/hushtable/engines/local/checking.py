@@ -28,13 +28,12 @@ from hushtable.engines.local.json_lines import LineRows, keys_of
 from hushtable.engines.local.reporting import Look, Problem, Report, UnitLook
 from hushtable.engines.local.rows import kept_rows, opened_rows
 from hushtable.engines.sliced.coding import amount_problem, code_sql, coding
-from hushtable.engines.sliced.engine import LEAST_MEMORY, as_bytes, connect, default_memory, fetched
+from hushtable.engines.sliced.engine import LEAST_MEMORY, as_bytes, default_memory, fetched
 from hushtable.engines.sliced.naming import folded, found
 from hushtable.engines.sliced.paths import check_categories
 from hushtable.engines.sliced.quoting import name_sql
 from hushtable.engines.sliced.reading import read_sql, type_text, unit_sql
-from hushtable.engines.sliced.rows import OpenedRows
-from hushtable.engines.sliced.spills import spill_folder
+from hushtable.engines.sliced.rows import OpenedRows, own_connection
 from hushtable.errors import BadData, shown, within_memory
 
 _FIRST_ROWS = 100_000  # of JSON lines, that are searched for names
@@ -170,10 +169,7 @@ def names_in(data: Any, *, rows: int | None = None) -> list[str] | None:
     files = [file for path in paths for file in files_of(os.fsdecode(path))]
     if {format_of(file) for file in files} != {"json"}:
         return None
-    with (
-        spill_folder() as folder,
-        closing(connect(memory=default_memory() // 2, threads=os.cpu_count() or 1, folder=folder)) as engine,
-    ):
+    with own_connection(memory=default_memory() // 2, threads=os.cpu_count() or 1) as (engine, _):
         return keys_of(LineRows(files), engine, limit=rows)
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
 
 from hushtable.engines.sliced.naming import check_distinct
-from hushtable.engines.sliced.replacing import INTERRUPTED, replaced, replaced_of_query
+from hushtable.engines.sliced.replacing import from_outside, replaced, replaced_of_query
 from hushtable.errors import BadNumber, HushtableError
 
 if TYPE_CHECKING:
@@ -113,14 +113,21 @@ def closed_at_last(connection: duckdb.DuckDBPyConnection) -> Iterator[duckdb.Duc
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Let Ctrl-C stay Ctrl-C: DuckDB turns it into an error of its own."""
+    """Let Ctrl-C stay Ctrl-C, and too little memory what it is: DuckDB makes errors of its own of them.
+
+    It does so in any call, in those that read no row too. What reads rows is called by `quiet`, which sees
+    the error first, so the words that are only hidden here quote none.
+    """
     try:
         yield
         return
-    except RuntimeError as error:
-        if str(error) != INTERRUPTED:
+    except HushtableError:
+        raise
+    except Exception as error:
+        instead = from_outside(error)
+        if instead is None:
             raise
-    raise KeyboardInterrupt
+    raise instead from None
 
 
 def quiet(call: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 
-from hushtable.errors import BadData, BadQuery, HushtableError, InternalError, LowMemory
+from hushtable.errors import BadData, BadQuery, HushtableError, InternalError, LowMemory, short_of_memory
 
-INTERRUPTED = "Query interrupted"  # what DuckDB makes of Ctrl-C
+# What DuckDB makes of Ctrl-C, and Arrow, and DuckDB of Ctrl-C in a table of Arrow's that it is given.
+_INTERRUPTED = re.compile(r"\AQuery interrupted\Z|(^|failed: )KeyboardInterrupt\b", re.MULTILINE)
 _DISK_FULL = 28
 
 # What a server of a database did while its rows were read.
@@ -163,6 +164,20 @@ _QUERY_CAUSES = (
 )
 
 
+def from_outside(error: Exception) -> LowMemory | KeyboardInterrupt | None:
+    """Return what is raised instead of an error that says that we were stopped, or that memory ran out.
+
+    Neither has to do with rows, or with what was asked, so it may come up in any call.
+    """
+    import duckdb
+
+    if _INTERRUPTED.search(str(error)):
+        return KeyboardInterrupt()
+    if isinstance(error, duckdb.OutOfMemoryException) or short_of_memory(error):
+        return LowMemory(LowMemory.OWNER)
+    return None
+
+
 def replaced(error: Exception) -> HushtableError | KeyboardInterrupt:
     """Return what is raised instead of an error that came up while rows were read."""
     import sqlite3
@@ -171,11 +186,8 @@ def replaced(error: Exception) -> HushtableError | KeyboardInterrupt:
     import pyarrow as pa
 
     words = str(error)
-    # The second is what Arrow makes of Ctrl-C in a stream that Python gives.
-    if words == INTERRUPTED or re.search(r"^KeyboardInterrupt\b", words, re.MULTILINE):
-        return KeyboardInterrupt()
-    if isinstance(error, duckdb.OutOfMemoryException | MemoryError):
-        return LowMemory(LowMemory.OWNER)
+    if (outside := from_outside(error)) is not None:
+        return outside
     if isinstance(error, duckdb.ConversionException | duckdb.OutOfRangeException):
         hint = "Write TRY_CAST, or TRY(...) around a function: they give NULL where a value does not fit."
         return BadData("some row cannot be converted as the query or filter says", hint)
