@@ -184,7 +184,8 @@ def predict_cube(plan: Plan, structure: Marginals, methods: Sequence[Method] | N
     found = []
     for place, marginal in enumerate(cube.marginals):
         cells = marginal.domain.cells_total
-        epsilon = cube.epsilon_of(place, rows)
+        met = plan.sensitivity if cube.is_finest(place) else plan.sensitivity.added_up()
+        epsilon = rows * marginal.share * kind.change(met) / change
         law = kind.calibrated(budget=rows * marginal.share, change=change).checked()
         if methods is None:
             method, _ = marginal_method(plan.size, cells=cells, law=law, two_sided=True)

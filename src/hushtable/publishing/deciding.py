@@ -15,7 +15,7 @@ from typing import Any
 from hushtable.domain.domain import Domain, as_domain
 from hushtable.domain.units import unit_name
 from hushtable.engines.registry import engine_of
-from hushtable.errors import BadChoice
+from hushtable.errors import BadChoice, shown
 from hushtable.laws.costs import Cost
 from hushtable.laws.geometric import Geometric
 from hushtable.laws.law import NoiseLaw, law_to_draw
@@ -225,13 +225,15 @@ def _of_occupied(
     recipe: Recipe, domain: Domain, law: type[NoiseLaw], cost: Cost, *, distributed: bool
 ) -> Decision:
     """Return the decision for noise in occupied cells alone: a filter of cells, and nothing beside it."""
+    alone, other = f"noise of the law {law.name!r} is for a table of cells alone", "use another law"
+    if domain.unlisted:  # for which there is no other
+        name = shown(domain.names[domain.unlisted[0]])
+        alone, other = f"{alone}, as values that are any text need it", f"declare categories for {name}"
     for word in ("ask", "plan", "total_share", "left_out_share"):
         if getattr(recipe, word):
-            fact = f"noise of the law {law.name!r} is for a table of cells alone, and `{word}` asks for more"
-            raise BadChoice(fact, f"Leave `{word}` out, or use another law.")
+            raise BadChoice(f"{alone}, and `{word}` asks for more", f"Leave `{word}` out, or {other}.")
     if recipe.structure not in (None, Cells()):
-        fact = f"noise of the law {law.name!r} is for a table of cells alone"
-        raise BadChoice(fact, "Leave `structure` out, or use another law.")
+        raise BadChoice(alone, f"Leave `structure` out, or {other}.")
     if recipe.measure.sum_column is not None:
         raise BadChoice(f"noise of the law {law.name!r} is for counts", "Leave `sum_column` out.")
     noise = law_of_cells(law, cost, one=recipe.measure.sensitivities)
