@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from fractions import Fraction
+from math import pi, sqrt
 from typing import Any
 
 import numpy as np
@@ -61,6 +62,17 @@ def test_errors_and_rows_are_those_of_drawn_cubes(profile: ht.Profile) -> None:
         assert each.error == pytest.approx(errors[place], rel=0.05), each.label
         assert each.from_even == pytest.approx(even[place], rel=0.05), each.label
         assert each.from_clustered == pytest.approx(bare[place], rel=0.05), each.label
+
+
+def test_the_noise_is_that_of_units_that_change_sums_by_more_than_cells() -> None:
+    plan = planned(UNIFORM, 40, 50, epsilon=None, rho="0.1", unit=ht.Unit("person", max_cells=10))
+    cube = ht.Marginals(["a0"], ["a0", "a1"])
+    said = plan.cube(cube)
+    rows = plan.budget - plan.total_budget
+    assert [each.epsilon / rows for each in said.marginals] == [Fraction(10, 11), Fraction(1, 11)]
+    # Equal weights are equal noise: of variance (10^2 + 10) / (2 rho), whose mean size is 0.8 deviations.
+    deviation = sqrt(110 / float(2 * rows))
+    assert all(each.error == pytest.approx(sqrt(2 / pi) * deviation, rel=0.01) for each in said.marginals)
 
 
 def measured(plan: Plan, said: CubePrediction) -> tuple[NDArray[np.float64], ...]:

@@ -5,12 +5,17 @@ from __future__ import annotations
 from fractions import Fraction
 from itertools import combinations, product
 from math import prod
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import hushtable as ht
 from hushtable.domain.items import Item
+from hushtable.laws.gaussian import Gaussian
+from hushtable.laws.sensitivities import Sensitivities
 from hushtable.planning.questions import (
     AskedQuestion,
     QuestionPlan,
@@ -120,6 +125,59 @@ def test_no_question_by_one_or_two_is_worse_off_than_from_noise_on_every_cell(
             cells = of.cells_total / prod(sizes[place] for place in places)
             assert error is not None
             assert error <= (dense * cells) ** 0.5 * 1.001
+
+
+@pytest.mark.parametrize("ask", [None, ["a0", "a1", "a0,a1", "a1,a2"], ["a0,a1,a2"]])
+@pytest.mark.parametrize("cost", [{"rho": "0.02"}, {"epsilon": 1, "delta": "1e-6"}, {"epsilon": 1}], ids=str)
+def test_errors_are_predicted_where_a_unit_changes_sums_by_more_than_cells(
+    cost: dict[str, Any], ask: list[str] | None, tmp_path: Path
+) -> None:
+    of, unit = domain(12, 15, 20), ht.Unit("person", max_cells=10)
+    plan = ht.plan(of, size=2000, unit=unit, ask=ask, **cost)
+    people = pa.table({name: [0, 1] for name in ("person", *of.names)})
+    words: dict[str, Any] = {
+        "size": 2000,
+        "unit": unit,
+        "ask": ask,
+        "ledger": False,
+        "output": tmp_path / "r.parquet",
+    }
+    release = ht.publish(people, domain=of, **words, **cost)
+    assert release.terms.law_name == plan.budget.law.name
+    for names in ("a0", "a1", "a0,a1", "a1,a2", "a0,a1,a2"):
+        expected = plan.error(names)
+        if expected is not None:
+            errors = release.by(names).column("standard_error").to_numpy()
+            assert np.sqrt(np.mean(errors**2)) == pytest.approx(expected, rel=0.005)
+
+
+@pytest.mark.parametrize("size", [100, 2000, 10_000])  # with the last, all tables are whole
+@pytest.mark.parametrize("cells", [3, 10])
+def test_where_sums_change_by_more_no_question_is_more_than_a_tenth_worse_off(cells: int, size: int) -> None:
+    of, one = domain(40, 30, 24), Sensitivities.of_cells(cells, 1)
+    budget = Budget.of(Fraction("0.02"), one, Gaussian)
+    dense = budget.in_cells.variance(1.0)
+    assert dense == pytest.approx(cells / 0.04, rel=0.01)
+    for ask in (None, ["a0", "a1", "a2", "a0,a1"]):
+        plan = planned_by_default(of, size=size, budget=budget) if ask is None else None
+        plan = plan or asked(of, *ask or (), size=size, budget=budget)
+        for each in plan.questions:
+            error = plan.error(plan.asked(each))
+            if error is not None and len(each.items) < 3:
+                assert error <= 1.105 * (dense * of.cells_total / plan.groups(each)) ** 0.5
+
+
+def test_cells_that_nobody_asked_for_get_a_table_where_sums_of_few_cells_are_dear() -> None:
+    of = domain(40, 30, 4)
+    budget = Budget.of(Fraction("0.02"), Sensitivities.of_cells(10, 1), Gaussian)
+    plan = asked(of, "a0", "a1", "a0,a1", size=10_000, budget=budget)
+    assert set(plan.tables) == {(Item(0),), (Item(1),), (Item(0), Item(1), Item(2))}
+    dense = budget.in_cells.variance(1.0)
+    worse = [
+        (plan.error(name) or 0.0) / (dense * cells) ** 0.5 for name, cells in (("a0,a1", 4), ("a0", 120))
+    ]
+    assert worse[0] < 1.105
+    assert worse[1] < 0.75
 
 
 @pytest.mark.parametrize("epsilon", [10, 100, 1000])

@@ -349,6 +349,36 @@ def test_the_choice_of_a_law_is_that_of_the_lowest_cutoff() -> None:
     assert law_for(ht.Cost(epsilon=1), None, one=many).name == "geometric"
 
 
+@pytest.mark.parametrize(
+    ("structure", "law"),
+    [
+        (ht.Tables("town,age"), "gaussian"),  # the cells alone: a person changes each of 30 by 1
+        (ht.Tables("town", "town,age", shares=[1, 9]), "gaussian"),
+        (ht.Tables("town", "age"), "geometric"),  # all 30 may meet in one sum
+    ],
+    ids=str,
+)
+def test_the_choice_of_a_law_knows_that_sums_change_by_more_than_cells(
+    structure: ht.Tables, law: str, tmp_path: Path
+) -> None:
+    rows = pa.table({"id": [1, 1, 2], "town": [1, 2, 3], "age": [20, 20, 20]})
+    words: dict[str, Any] = {"domain": DOMAIN, "unit": ht.Unit("id", max_cells=30), "size": 50}
+    release = ht.publish(
+        rows, structure=structure, ledger=False, output=tmp_path / "r.parquet", **words, **APPROXIMATE
+    )
+    assert release.terms.law_name == law
+
+
+def test_a_plan_brings_its_law(tmp_path: Path) -> None:
+    rows = pa.table({"id": [1, 1, 2], "town": [1, 2, 3], "age": [20, 20, 20]})
+    unit = ht.Unit("id", max_cells=30)
+    plan = ht.plan(DOMAIN, size=50, unit=unit, expect_cells=100, expect_mean=900, expect_sd=90, **APPROXIMATE)
+    assert plan.law_name == "gaussian"
+    words: dict[str, Any] = {"unit": unit, "plan": plan, "ledger": False, "anyway": True}
+    release = ht.publish(rows, domain=DOMAIN, output=tmp_path / "r.parquet", **words, **APPROXIMATE)
+    assert release.terms.law_name == "gaussian"
+
+
 def test_a_plan_shows_all_laws_side_by_side() -> None:
     homes = ht.Domain(home=ht.integers(0, 10**12 - 1))
     words: dict[str, Any] = {"size": 10_000, "expect_cells": 20_000, "expect_mean": 100, "expect_sd": 30}

@@ -57,7 +57,7 @@ def publish(folder: Path, rows: Any = None, domain: ht.Domain = WORDS, **words: 
         ({"law": "gaussian"}, "noise of the law 'gaussian'"),
         ({"epsilon": None, "delta": None, "rho": "0.1"}, "noise of the law 'gaussian'"),
         ({"structure": "haar"}, "a table of cells alone"),
-        ({"structure": ht.Tables("word", "day")}, "a table of cells alone"),
+        ({"structure": ht.Tables("word", "day")}, "or declare categories for 'word'"),
         ({"ask": ["word"], "size": 10}, "`ask` asks for more"),
         ({"total_share": "1/50"}, "`total_share` asks for more"),
         ({"summary": ht.Priority(size=10), "size": None}, "takes a filter"),

@@ -20,6 +20,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from hushtable.errors import BadChoice, BadPlan, shown
+from hushtable.laws.registry import law_named
 from hushtable.methods.settings import Method
 from hushtable.methods.tuning import marginal_method
 from hushtable.planning.judging import CLEARLY, Judgement
@@ -168,6 +169,8 @@ def predict_cube(plan: Plan, structure: Marginals, methods: Sequence[Method] | N
     if plan.domain is None:
         raise BadPlan("this plan is of a roll-up, which has no marginals", "Plan at that level.")
     cube = cube_space(structure, plan.domain)
+    kind, rows = law_named(plan.law_name), plan.budget - plan.total_budget
+    change = cube.change(kind, plan.sensitivity)
     if methods is not None and len(methods) != len(cube.marginals):
         fact = f"{len(methods)} methods are given for {len(cube.marginals)} marginals"
         raise BadChoice(fact, "Give one for each, or none.")
@@ -181,8 +184,9 @@ def predict_cube(plan: Plan, structure: Marginals, methods: Sequence[Method] | N
     found = []
     for place, marginal in enumerate(cube.marginals):
         cells = marginal.domain.cells_total
-        epsilon = cube.epsilon_of(place, plan.budget - plan.total_budget)
-        law = plan.law_for(epsilon, added_up=True).checked()
+        met = plan.sensitivity if cube.is_finest(place) else plan.sensitivity.added_up()
+        epsilon = rows * marginal.share * kind.change(met) / change
+        law = kind.calibrated(budget=rows * marginal.share, change=change).checked()
         if methods is None:
             method, _ = marginal_method(plan.size, cells=cells, law=law, two_sided=True)
         else:

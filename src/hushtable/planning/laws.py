@@ -6,10 +6,10 @@ a law is among those to choose from only if its guarantee was paid for.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from math import log
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from hushtable.domain.domain import Domain
 from hushtable.errors import BadChoice, shown
@@ -19,8 +19,15 @@ from hushtable.laws.law import NoiseLaw
 from hushtable.laws.registry import law_named
 from hushtable.laws.sensitivities import Sensitivities
 from hushtable.methods.tuning import auto_cutoff
+from hushtable.planning.sharing import Budget
+from hushtable.structures.structure import Sizes
+
+if TYPE_CHECKING:
+    from hushtable.planning.questions import QuestionPlan
 
 AUTO = "auto"
+_OF_SEVERAL = tuple(map(law_named, ("geometric", "gaussian")))  # of several tables
+_ONE_TABLE = Sizes(nodes_total=1, per_cell=1, finest=0)
 CHOICES = ("geometric", "truncated-geometric", "gaussian", "gaussian-stability")  # the first of the best
 
 
@@ -61,14 +68,15 @@ def law_for(
     one: Sensitivities,
     cells: int | None = None,
     size: int | None = None,
-    shares: Sequence[Fraction] = (Fraction(1),),
+    sizes: Sizes = _ONE_TABLE,
+    shares: Sequence[int] = (1,),
     thresholds: bool = True,
 ) -> type[NoiseLaw]:
     """Return the named law, or the best one for what the owner declares.
 
     With `cells` and `size`, of a table of so many cells alone: the law with the lowest cutoff; with
-    `thresholds`, also one that noises occupied cells alone. Else, of tables with these shares of the cost,
-    that with the least noise: the smallest product of variances.
+    `thresholds`, also one that noises occupied cells alone. Else, of a structure of these `sizes` whose
+    tables have these `shares`, that with the least noise: the smallest product of variances.
     """
     wanted = usual_law(cost) if name in (None, AUTO) else name
     if wanted is not None:
@@ -76,15 +84,29 @@ def law_for(
     if cells is not None and size is not None:
         found = cutoffs(cost, one=one, cells=cells, size=size, thresholds=thresholds)
         return law_named(min(found, key=lambda each: (each.cutoff, CHOICES.index(each.law))).law)
-    met = one.added_up()
-    kinds = [law_named(each) for each in ("geometric", "gaussian")]
 
     def noise(kind: type[NoiseLaw]) -> float:
-        budget, change = kind.budget(kind.price(cost)), kind.change(met)
+        budget, change = kind.budget(kind.price(cost)), sizes.change(kind, one)
         laws = [kind.calibrated(budget=budget * share, change=change) for share in shares]
         return sum(log(max(law.floats.variance, 1e-300)) for law in laws)
 
-    return min(kinds, key=noise)
+    return min(_OF_SEVERAL, key=noise)
+
+
+def law_of_questions(
+    cost: Cost, *, one: Sensitivities, planned: Callable[[Budget], QuestionPlan | None]
+) -> type[NoiseLaw] | None:
+    """Return the law whose tables answer questions with the least noise; None where there are no tables.
+
+    `planned` gives the tables for a budget: every law has the shares that are best for it.
+    """
+    noise: dict[type[NoiseLaw], float] = {}
+    for kind in _OF_SEVERAL:
+        plan = planned(Budget.of(kind.budget(kind.price(cost)), one, kind))
+        if plan is None or not plan.tables:
+            return None
+        noise[kind] = plan.noise
+    return min(noise, key=noise.__getitem__)
 
 
 def law_of_unlisted(cost: Cost, *, one: Sensitivities) -> type[NoiseLaw]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -30,7 +30,14 @@ from hushtable.planning.choosing import CUTOFFS, best_cutoff, curve, recommended
 from hushtable.planning.cubes import CubePrediction
 from hushtable.planning.judges import JUDGES, judged
 from hushtable.planning.judging import CLEARLY, Judgement
-from hushtable.planning.laws import check_values, cutoffs, law_for, law_of_cells, law_of_unlisted
+from hushtable.planning.laws import (
+    check_values,
+    cutoffs,
+    law_for,
+    law_of_cells,
+    law_of_questions,
+    law_of_unlisted,
+)
 from hushtable.planning.predictions import Prediction, Predictor, Setting
 from hushtable.planning.profile import LARGEST_DOMAIN, Profile
 from hushtable.planning.questions import QuestionPlan, asked_questions, planned_by_default, planned_for
@@ -192,7 +199,7 @@ class Plan:
         if self.domain is None:
             return None
         kind = law_named(self.law_name)
-        budget = Budget(self.budget, kind.change(self.sensitivity.added_up()), kind)
+        budget = Budget.of(self.budget, self.sensitivity, kind)
         return planned_by_default(self.domain, size=self.size, budget=budget)
 
     def against_questions(self) -> dict[str, tuple[float, float]]:
@@ -412,36 +419,37 @@ def plan(
         raise BadPlan("the domain has more than 10^300 cells", "Declare fewer attributes, or coarser ones.")
     wanted = wanted_cost(epsilon=epsilon, rho=rho, delta=delta)
     measure = Measure(count_column=count_column, sum_column=sum_column, clamp=clamp, unit=unit)
-    kind = _planned_law(wanted, law, measure, declared, size=size)
+    assumed = (expect_cells, expect_mean, expect_sd, profile, like)
+    rows, one = Priority(size=size).size, measure.sensitivities  # checked
+
+    def of_questions(budget: Budget) -> QuestionPlan | None:
+        if ask is None:
+            return planned_by_default(declared, size=rows, budget=budget)
+        return planned_for(declared, asked_questions(declared, ask), size=rows, budget=budget)
+
+    asked = ask is not None or all(each is None for each in assumed)
+    kind = _planned_law(wanted, law, measure, declared, size=rows, planned=of_questions if asked else None)
     cost = kind.price(wanted)
     whole = kind.budget(cost)
     share = as_fraction(total_share, name="total_share")
     if not 0 <= share < 1:
         hint = "The default is 1/50; 0 publishes no total."
         raise BadNumber(name="total_share", value=total_share, allowed="must be from 0 to below 1", hint=hint)
-    assumed = (expect_cells, expect_mean, expect_sd, profile, like)
-    if ask is not None or all(each is None for each in assumed):
-        budget = Budget(whole, kind.change(measure.sensitivities.added_up()), kind)
-        rows = Priority(size=size).size
-        if ask is None:
-            found = planned_by_default(declared, size=rows, budget=budget)
-            if found is None:
-                fact = "the cells alone would be published, and a plan of them needs an assumption"
-                raise BadPlan(
-                    fact, "Give one: expected cells, mean and sd; a profile; or a release it is like."
-                )
-            return found
-        made = planned_for(declared, asked_questions(declared, ask), size=rows, budget=budget)
+    if asked:
+        found = of_questions(Budget.of(whole, one, kind))
+        if found is None:
+            fact = "the cells alone would be published, and a plan of them needs an assumption"
+            raise BadPlan(fact, "Give one: expected cells, mean and sd; a profile; or a release it is like.")
         if all(each is None for each in assumed):
-            return made
-        return replace(made, profile=_assumed((expect_cells, expect_mean, expect_sd), profile, like))
+            return found
+        return replace(found, profile=_assumed((expect_cells, expect_mean, expect_sd), profile, like))
     of_cells = planned(
         title=declared.title,
         cells_total=declared.cells_total,
         cost=cost,
         total_budget=whole * share,
-        sensitivity=measure.sensitivities,
-        size=Priority(size=size).size,  # checked
+        sensitivity=one,
+        size=rows,
         domain_bytes=len(json.dumps(declared.to_dict(), ensure_ascii=False).encode()),
         profile=_assumed((expect_cells, expect_mean, expect_sd), profile, like),
         ladders=ladders(finest, level or {}),
@@ -452,17 +460,26 @@ def plan(
 
 
 def _planned_law(
-    cost: Cost, name: str | None, measure: Measure, domain: Domain, *, size: int
+    cost: Cost,
+    name: str | None,
+    measure: Measure,
+    domain: Domain,
+    *,
+    size: int,
+    planned: Callable[[Budget], QuestionPlan | None] | None,
 ) -> type[NoiseLaw]:
-    """Return the law to plan with: one that noises every cell, since only these are predicted."""
+    """Return the law to plan with: one that noises every cell, since only these are predicted.
+
+    `planned` gives the tables for questions, if these are planned for: publishing for them chooses alike.
+    """
     one = measure.sensitivities
     choosing = name in (None, "auto") and cost.delta
     if choosing and domain.unlisted:
         name = law_of_unlisted(cost, one=one).name
     elif choosing:
-        rows = Priority(size=size).size  # checked
-        found = cutoffs(cost, one=one, cells=domain.cells_total, size=rows, thresholds=False)
-        name = min(found, key=lambda each: each.cutoff).law
+        for_them = law_of_questions(cost, one=one, planned=planned) if planned else None
+        found = cutoffs(cost, one=one, cells=domain.cells_total, size=size, thresholds=False)
+        name = for_them.name if for_them else min(found, key=lambda each: each.cutoff).law
     kind = law_for(cost, name, one=one)
     check_values(domain, kind)
     if not kind.noises_empty:

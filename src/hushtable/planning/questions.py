@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import combinations, product
-from math import prod, sqrt
+from math import log, prod, sqrt
 from typing import Any
 
 from hushtable.domain.domain import Domain
@@ -31,6 +31,7 @@ from hushtable.planning.sharing import (
     PlannedLattice,
     Sought,
     cells_of,
+    everything,
     is_whole,
     knows,
     parts_of,
@@ -108,7 +109,10 @@ class QuestionPlan:
         """The tables as a structure to publish, or a tree."""
         if self.tree is not None:
             return self.tree
-        named = {self.label(items): share for items, share in self._of_all if items}
+        # Shares of a structure say how wide noise is. The table of all cells may have less for the same cost.
+        change = Fraction(self.budget.change)
+        less = {everything(self.domain): change / Fraction(self.budget.in_cells.change)}
+        named = {self.label(items): share * less.get(items, 1) for items, share in self._of_all if items}
         return Tables(*named, shares=list(named.values()))
 
     @property
@@ -147,8 +151,17 @@ class QuestionPlan:
     def _fit(self) -> tuple[PlannedLattice, TableLattice]:
         """The whole tables with the variances of their noise."""
         whole = [each for each, items in enumerate(self.tables) if self.is_whole(items)]
-        made, total = PlannedLattice(self.domain, [self.tables[each] for each in whole]), sum(self.shares)
-        return made, made.at([self.budget.variance(self.shares[each] / total) for each in whole])
+        made = PlannedLattice(self.domain, [self.tables[each] for each in whole])
+        return made, made.at([self._variances[each] for each in whole])
+
+    @cached_property
+    def _variances(self) -> list[float]:
+        """The variance of the noise in a cell of each table."""
+        total, finest, budget = sum(self.shares), everything(self.domain), self.budget
+        return [
+            (budget.in_cells if items == finest else budget).variance(share / total)
+            for items, share in self._of_all
+        ]
 
     def error(self, question: object) -> float | None:
         """Return the root mean square error to expect for a group of a question, or for a range of any ends.
@@ -171,6 +184,33 @@ class QuestionPlan:
             for (place, depth), item in zip(depths, sorted(items), strict=True)
         )
         return sqrt(lattice.mean_variance(depths) * finer)
+
+    @property
+    def noise(self) -> float:
+        """How noisy answers are, to compare laws by: the weighted mean of the logarithms of their errors.
+
+        Where no whole table answers, the noise counts in the cells of the table that does; and the table of
+        all cells is one more question.
+        """
+        finest, questions = everything(self.domain), list(self.questions)
+        if finest in self.tables and all(each.items != finest for each in questions):
+            questions.append(AskedQuestion(finest))
+        found = [(float(each.weight), self._noise(each)) for each in questions]
+        return sum(weight * noise for weight, noise in found) / sum(weight for weight, _ in found)
+
+    def _noise(self, question: AskedQuestion) -> float:
+        """Return the logarithm of the error of a question, or of the noise in it where that is unknown."""
+        error = self._error(question.items, question.ranges)
+        if error is None:
+            domain, groups = self.domain, cells_of(self.domain, question.items)
+            error = sqrt(
+                min(
+                    variance * (cells_of(domain, items) / groups)
+                    for items, variance in zip(self.tables, self._variances, strict=True)
+                    if knows(domain, items, question.items)
+                )
+            )
+        return log(max(error, 1e-100))
 
     def held(self, question: AskedQuestion) -> float | None:
         """Return what a group of a question, or a range, holds on average, if there is an assumption."""
@@ -370,8 +410,7 @@ def _coarser(domain: Domain, question: AskedQuestion) -> list[tuple[Item, ...]]:
 def _tree(domain: Domain, questions: Sequence[AskedQuestion], size: int) -> Structure:
     """Return the tree for ranges in more cells than a whole table may have: for one question about all."""
     question = next(each for each in questions if each.ranges and not is_whole(domain, each.items, size))
-    everything = tuple(Item(place) for place in range(len(domain.names)))
-    if len(questions) > 1 or question.items != everything:
+    if len(questions) > 1 or question.items != everything(domain):
         cells = cells_of(domain, question.items)
         fact = f"ranges are asked for in {cells:,} cells, and whole tables have up to {WHOLE * size:,}"
         longer = _in_longer_runs(domain, question, size)
@@ -428,30 +467,33 @@ def planned_by_default(
     None where that is the cells alone: of a single attribute without levels that a size has no room for, or
     of so many attributes that each table would get next to nothing.
     """
-    attributes, everything = len(domain.names), tuple(Item(place) for place in range(len(domain.names)))
+    attributes, finest = len(domain.names), everything(domain)
     singles: list[tuple[Item, ...]] = [
         (Item(place, level),)
         for place, attribute in enumerate(domain.attributes)
         for level in range(len(attribute.levels), -1, -1)
     ]
-    tables = singles + [pair for pair in _pairs(domain, size) if pair != everything]
+    tables = singles + [pair for pair in _pairs(domain, size) if pair != finest]
     if len(tables) > _MOST_TABLES:
         tables = singles
     if len(tables) > _MOST_TABLES:
         return None
-    tables = [each for each in dict.fromkeys(tables) if each != everything]
+    tables = [each for each in dict.fromkeys(tables) if each != finest]
     tables = [each for each in tables if not whole_only or is_whole(domain, each, size)]
-    if is_whole(domain, everything, size):
-        tables.append(everything)
+    if is_whole(domain, finest, size):
+        tables.append(finest)
         cells = 0.0
     elif not tables:
         return None
     else:
         cells = _CELLS_OF_TWO if attributes <= 2 else _CELLS_OF_MORE
+        # Where other tables are dearer than the cells for the same noise, these leave them more of the cost.
+        own, others = cells * float(budget.in_cells.change), (1 - cells) * float(budget.change)
+        cells = max(own / (own + others), _CELLS_OF_MORE)
     asked = [*map(Sought, tables), Sought((), _TOTAL)]
     found, shares = shared(domain, asked, [*tables, ()], size=size, budget=budget, reserved=cells)
     if cells:
-        found, shares = (*found, everything), (*shares, max(1, round(cells * STEPS)))
+        found, shares = (*found, finest), (*shares, max(1, round(cells * STEPS)))
     return QuestionPlan(domain, budget, tuple(map(AskedQuestion, tables)), found, shares, size)
 
 

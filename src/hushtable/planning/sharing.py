@@ -15,7 +15,7 @@ from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
 from math import exp, log, prod
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ from hushtable.domain.items import Item, attribute_at, coarse_first, is_as_fine,
 from hushtable.laws.costs import amount
 from hushtable.laws.geometric import Geometric
 from hushtable.laws.law import NoiseLaw
+from hushtable.laws.sensitivities import Sensitivities
 from hushtable.structures.lattice import MOST_FITTED, Depths, LevelChain, TableLattice, components
 
 STEPS = 1000  # shares are whole numbers of this many parts
@@ -57,6 +58,20 @@ class Budget(NamedTuple):
     amount: Fraction
     change: Fraction | int
     law: type[NoiseLaw] = Geometric
+    cells: Fraction | int | None = None  # the change of the table of all cells, where that is another
+
+    @classmethod
+    def of(cls, amount: Fraction, one: Sensitivities, law: type[NoiseLaw]) -> Self:
+        """Return what tables may spend, by what one unit changes in the cells.
+
+        Its cells may meet in one cell of every other table: only that of all cells changes by less.
+        """
+        return cls(amount, law.change(one.added_up()), law, law.change(one))
+
+    @property
+    def in_cells(self) -> Budget:
+        """The same for the table of all cells alone."""
+        return self if self.cells is None else self._replace(change=self.cells, cells=None)
 
     @property
     def word(self) -> str:
@@ -72,6 +87,11 @@ class Budget(NamedTuple):
         """Return the variance of the noise in a table with a share of it."""
         own = self.amount * Fraction(max(share, 1e-9))
         return self.law.calibrated(budget=own, change=Fraction(self.change)).floats.variance
+
+
+def everything(domain: Domain) -> Items:
+    """Return the items of the table of all cells."""
+    return tuple(Item(place) for place in range(len(domain.names)))
 
 
 def is_whole(domain: Domain, items: Items, size: int) -> bool:
@@ -181,16 +201,22 @@ def shared(
     budget: Budget,
     reserved: float = 0.0,
 ) -> tuple[tuple[Items, ...], tuple[int, ...]]:
-    """Return the candidates that are worth a table, and their shares; `reserved` is for others."""
-    tables = list(candidates)
+    """Return the candidates that are worth a table, and their shares; `reserved` is for others.
+
+    A share is what a table costs, of what all of them cost.
+    """
+    tables, finest = list(candidates), everything(domain)
     cells = np.array([each.cells(domain) for each in questions])
     more = (cells <= 1.0) | np.array([len(each.items) > _FEW for each in questions])
-    allowed = np.where(more, _AT_MOST_OF_MORE, _AT_MOST) * budget.variance(1.0) * cells
+    # A unit that changes sums by more than cells makes every other table dear: beside those of the cells,
+    # none could be had without some more noise there.
+    more |= budget.in_cells.change != budget.change
+    allowed = np.where(more, _AT_MOST_OF_MORE, _AT_MOST) * budget.in_cells.variance(1.0) * cells
     while True:
         whole = [items for items in tables if is_whole(domain, items, size)]
         everyone = [*whole, *(items for items in tables if items not in whole)]
         made = PlannedLattice(domain, whole)
-        model = _Model(made, questions, budget, reserved)
+        model = _Model(made, questions, budget, reserved, cells=[items == finest for items in whole])
         shares, met = _met(model, questions, everyone[len(whole) :], allowed)
         kept = [items for items, share in zip(everyone, shares, strict=True) if share >= _WORTH]
         answered = all(
@@ -201,9 +227,11 @@ def shared(
         if len(kept) == len(tables) or not answered:
             break
         tables = kept
-    everything = tuple(Item(place) for place in range(len(domain.names)))
-    if whole and not met and is_whole(domain, everything, size):
-        return (everything,), (1,)
+    if whole and not met and is_whole(domain, finest, size):
+        if finest in candidates:
+            return (finest,), (1,)
+        # Nobody asked for the cells, but they may answer better than sums of them.
+        return shared(domain, questions, [*candidates, finest], size=size, budget=budget, reserved=reserved)
     parts = [max(1, round(float(share) * STEPS)) for share in shares]
     order = sorted(range(len(everyone)), key=lambda each: (len(everyone[each]), everyone[each]))
     return tuple(everyone[each] for each in order), tuple(parts[each] for each in order)
@@ -244,9 +272,17 @@ class _Model:
     """Variances of questions as a function of the shares of whole tables."""
 
     def __init__(
-        self, made: PlannedLattice, questions: Sequence[Sought], budget: Budget, reserved: float
+        self,
+        made: PlannedLattice,
+        questions: Sequence[Sought],
+        budget: Budget,
+        reserved: float,
+        *,
+        cells: Sequence[bool],
     ) -> None:
-        self._tables, self._curve, self._room = len(made.tables), _curve(budget), 1 - reserved
+        self._tables, self._room = len(made.tables), 1 - reserved
+        self._curve, self._curve_of_cells = _curve(budget._replace(cells=None)), _curve(budget.in_cells)
+        self._cells = np.array(cells, dtype=np.bool_)  # which table is that of all cells
         lattice = made.at([1.0] * self._tables)
         depths = [made.depths(each.items) for each in questions]
         known = [each if each is not None and lattice.knows(each) else None for each in depths]
@@ -298,9 +334,15 @@ class _Model:
 
     def _precisions(self, shares: Array) -> tuple[Array, Array]:
         """Return 1 / variance at each share, and how fast it grows: 2 where noise is wide, faster below."""
-        nodes, precisions, gains = self._curve
         places = np.log(np.maximum(shares, _SMALLEST))
-        return np.exp(np.interp(places, nodes, precisions)), np.interp(places, nodes, gains)
+        found = np.empty((2, len(shares)))
+        for (nodes, precisions, gains), here in (
+            (self._curve, ~self._cells),
+            (self._curve_of_cells, self._cells),
+        ):
+            found[0, here] = np.exp(np.interp(places[here], nodes, precisions))
+            found[1, here] = np.interp(places[here], nodes, gains)
+        return found[0], found[1]
 
 
 def parts_of(

@@ -20,7 +20,7 @@ from hushtable.laws.sensitivities import Sensitivities
 from hushtable.methods.settings import METHODS, Method, Priority
 from hushtable.methods.tuning import AUTO_CUTOFF, auto_cutoff, marginal_method
 from hushtable.planning.plan import PLAN_RULE, Plan
-from hushtable.planning.questions import asked_questions, planned_by_default, planned_for
+from hushtable.planning.questions import QuestionPlan, asked_questions, planned_by_default, planned_for
 from hushtable.planning.sharing import Budget
 from hushtable.structures.cells import Cells
 from hushtable.structures.registry import as_structure, is_structure
@@ -259,6 +259,21 @@ class Usual(NamedTuple):
     whole: int | None
 
 
+def usual_plan(
+    domain: Domain, *, ask: object, size: int | None, distributed: bool, budget: Budget
+) -> QuestionPlan | None:
+    """Return the tables for questions, or for those that people usually ask; None where cells do."""
+    if ask is not None:
+        if size is None:
+            raise BadChoice("questions need a size, and none is given", "Give the rows of each table.")
+        size = Priority(size=size).size  # checked before it is used
+        return planned_for(domain, asked_questions(domain, ask), size=size, budget=budget)
+    if size is None:
+        return None
+    rows = Priority(size=size).size  # checked
+    return planned_by_default(domain, size=rows, budget=budget, whole_only=distributed)
+
+
 def usual_structure(
     domain: Domain,
     *,
@@ -268,15 +283,7 @@ def usual_structure(
     budget: Budget,
 ) -> Usual:
     """Return what is published for questions, or for those that people usually ask."""
-    found = None
-    if ask is not None:
-        if size is None:
-            raise BadChoice("questions need a size, and none is given", "Give the rows of each table.")
-        size = Priority(size=size).size  # checked before it is used
-        found = planned_for(domain, asked_questions(domain, ask), size=size, budget=budget)
-    elif size is not None:
-        rows = Priority(size=size).size  # checked
-        found = planned_by_default(domain, size=rows, budget=budget, whole_only=distributed)
+    found = usual_plan(domain, ask=ask, size=size, distributed=distributed, budget=budget)
     if found is None:
         return Usual(_CELLS, None, None)
     return Usual(found.structure, found.total_share, found.whole)

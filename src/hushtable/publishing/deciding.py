@@ -9,20 +9,24 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from hushtable.domain.domain import Domain, as_domain
 from hushtable.domain.units import unit_name
 from hushtable.engines.registry import engine_of
-from hushtable.errors import BadChoice
+from hushtable.errors import BadChoice, shown
 from hushtable.laws.costs import Cost
+from hushtable.laws.geometric import Geometric
 from hushtable.laws.law import NoiseLaw, law_to_draw
+from hushtable.laws.registry import law_named
 from hushtable.ledger.ledger import Ledger
 from hushtable.planning.judges import check_covered, judged, planned_size
 from hushtable.planning.laws import (
     check_values,
     law_for,
     law_of_cells,
+    law_of_questions,
     law_of_unlisted,
     of_cells,
     usual_law,
@@ -39,6 +43,7 @@ from hushtable.publishing.choices import (
     shared_for,
     takes_size,
     threshold_choice,
+    usual_plan,
     usual_structure,
 )
 from hushtable.publishing.judging import check_on_spark
@@ -105,7 +110,7 @@ def decided(recipe: Recipe) -> Decision:
     check_ask(recipe.ask, structure=said, summary=wanted, plan=recipe.plan)
     distributed = recipe.engine == "spark" or engine_of(recipe.data).distributed
     one = recipe.measure.sensitivities
-    law = _law(recipe, domain)
+    law = _law(recipe, domain, distributed=distributed)
     check_values(domain, law)
     cost = law.price(recipe.cost)
     budget = law.budget(cost)
@@ -124,7 +129,7 @@ def decided(recipe: Recipe) -> Decision:
             ask=recipe.ask,
             size=recipe.size,
             distributed=distributed,
-            budget=Budget(budget - for_left_out, law.change(one.added_up()), law),
+            budget=Budget.of(budget - for_left_out, one, law),
         )
         noised, entire = usual.structure, usual.whole
         total_share = usual.total_share if total_share is None else total_share
@@ -176,7 +181,7 @@ def decided(recipe: Recipe) -> Decision:
     )
 
 
-def _law(recipe: Recipe, domain: Domain) -> type[NoiseLaw]:
+def _law(recipe: Recipe, domain: Domain, *, distributed: bool) -> type[NoiseLaw]:
     """Return the law of the noise: for a table of cells alone, or for several tables."""
     one = recipe.measure.sensitivities
     wanted: Any = recipe.structure
@@ -184,24 +189,24 @@ def _law(recipe: Recipe, domain: Domain) -> type[NoiseLaw]:
         return law_of_unlisted(recipe.cost, one=one)
     if recipe.law is not None or usual_law(recipe.cost) is not None:
         return law_for(recipe.cost, recipe.law, one=one)
-    alone = wanted == Cells() or (wanted is None and recipe.summary is not None)
+    if isinstance(recipe.plan, Plan):
+        return law_named(recipe.plan.law_name)
     if wanted is None and recipe.summary is None and recipe.plan is None:
-        # The tables that there would be with the usual noise.
-        budget = Budget(Fraction(recipe.cost.epsilon or 1), one.l1)
-        wanted = usual_structure(
-            domain, ask=recipe.ask, size=recipe.size, distributed=False, budget=budget
-        ).structure
-        alone = wanted == Cells()
-    if alone:
+        planned = partial(usual_plan, domain, ask=recipe.ask, size=recipe.size, distributed=distributed)
+        found = law_of_questions(recipe.cost, one=one, planned=lambda budget: planned(budget=budget))
+        if found is not None:
+            return found
+        # The same cells or tree, whatever the noise.
+        made = planned(budget=Budget.of(Fraction(1), one, Geometric))
+        wanted = Cells() if made is None else made.structure
+    if wanted is None or wanted == Cells():
         takes = _takes_thresholds(recipe)
         cells, size = domain.cells_total, recipe.size
         return law_for(recipe.cost, None, one=one, cells=cells, size=size, thresholds=takes)
-    shares = [Fraction(1)]
-    if not isinstance(wanted, str | None):
-        nodes = wanted.sizes(domain)
-        several = wanted.over(domain).marginals if wanted.several else ()
-        shares = [Fraction(each.share, nodes.per_cell) for each in several] or [Fraction(1, nodes.per_cell)]
-    return law_for(recipe.cost, None, one=one, shares=shares)
+    if isinstance(wanted, str):
+        return law_for(recipe.cost, None, one=one)
+    shares = [each.share for each in wanted.over(domain).marginals] if wanted.several else [1]
+    return law_for(recipe.cost, None, one=one, sizes=wanted.sizes(domain), shares=shares)
 
 
 def _takes_thresholds(recipe: Recipe) -> bool:
@@ -220,13 +225,15 @@ def _of_occupied(
     recipe: Recipe, domain: Domain, law: type[NoiseLaw], cost: Cost, *, distributed: bool
 ) -> Decision:
     """Return the decision for noise in occupied cells alone: a filter of cells, and nothing beside it."""
+    alone, other = f"noise of the law {law.name!r} is for a table of cells alone", "use another law"
+    if domain.unlisted:  # for which there is no other
+        name = shown(domain.names[domain.unlisted[0]])
+        alone, other = f"{alone}, as values that are any text need it", f"declare categories for {name}"
     for word in ("ask", "plan", "total_share", "left_out_share"):
         if getattr(recipe, word):
-            fact = f"noise of the law {law.name!r} is for a table of cells alone, and `{word}` asks for more"
-            raise BadChoice(fact, f"Leave `{word}` out, or use another law.")
+            raise BadChoice(f"{alone}, and `{word}` asks for more", f"Leave `{word}` out, or {other}.")
     if recipe.structure not in (None, Cells()):
-        fact = f"noise of the law {law.name!r} is for a table of cells alone"
-        raise BadChoice(fact, "Leave `structure` out, or use another law.")
+        raise BadChoice(alone, f"Leave `structure` out, or {other}.")
     if recipe.measure.sum_column is not None:
         raise BadChoice(f"noise of the law {law.name!r} is for counts", "Leave `sum_column` out.")
     noise = law_of_cells(law, cost, one=recipe.measure.sensitivities)
