@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import suppress
 from fractions import Fraction
 from itertools import combinations, product
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
@@ -16,7 +18,9 @@ from hypothesis import strategies as st
 import hushtable as ht
 from hushtable.answers.synthetic.levels import positions, whole_levels
 from hushtable.answers.synthetic.rounding import along, shared, spread
+from hushtable.release.footer import entries_of
 from tests.answers.test_hierarchies import LEVELS, Drawn, drawn, people, places
+from tests.release.forging import rewritten
 
 PARTS = st.lists(st.floats(0, 1e6) | st.just(0.0), min_size=1, max_size=6)
 
@@ -193,3 +197,33 @@ def test_rows_that_cannot_be_made_are_refused(tmp_path: Path) -> None:
         cells.rows()
     with pytest.raises(ht.BadQuery, match="add up along a hierarchy"):
         cells.whole()
+
+
+@pytest.mark.parametrize("structure", [None, ht.Hierarchy("county(town) > town")], ids=["tables", "levels"])
+def test_a_file_that_claims_more_people_than_fit_is_refused_at_once(
+    structure: ht.Hierarchy | None, tmp_path: Path
+) -> None:
+    towns = ht.categories(["A-1", "A-2", "B-1"], levels={"county": 1})
+    domain = ht.Domain(town=towns, age=ht.integers(0, 3))
+    people = pa.table({"town": ["A-1", "B-1"], "age": [0, 3]})
+    path = tmp_path / "towns.parquet"
+    made = ht.publish(
+        people, domain=domain, epsilon=1, size=50, structure=structure, ledger=False, output=path
+    )
+    table = made.to_arrow()
+    for count, weight in ((2**61, 2.0**61), (2**63 - 1, 2.0**128), (-(2**63), -(2.0**128))):
+        for name, value in (("count", count), ("weight", weight)):
+            place = table.column_names.index(name)
+            field = table.schema.field(name)
+            table = table.set_column(place, field, pa.array([value] * len(table), field.type))
+        release = ht.open(rewritten(path, table, entries_of(made.terms)))
+
+        assert release.rows(count=5).num_rows == 5
+        if weight > 0:
+            with pytest.raises(ht.BadQuery, match="at most 1,000,000,000"):
+                release.rows()
+        if structure is not None:
+            with suppress(ht.BadQuery):
+                assert min(release.whole()["whole"].to_pylist()) >= 0
+        with pytest.raises(ht.BadQuery, match="at most 1,000,000,000"):
+            release.rows(count=10**10)

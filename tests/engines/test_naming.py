@@ -282,6 +282,13 @@ def test_types_are_brought_together_without_loss_only(
             ht.count(str(tmp_path / f"*.{form}"), domain=DOMAIN)
 
 
+@pytest.mark.parametrize("data", [pa.table({}), pa.table({"half": pa.array([1.5], pa.float16())})])
+def test_rows_without_a_column_that_is_read_are_one_error(data: pa.Table) -> None:
+    for rows in (data, data.to_reader()):
+        with pytest.raises(ht.BadData, match="no column"):
+            ht.count(rows, domain=DOMAIN)
+
+
 def test_odd_types_of_other_columns_are_no_matter() -> None:
     odd = {
         "half": pa.array([1.5, 2.5], pa.float16()),

@@ -115,9 +115,40 @@ def test_partitions_are_read_once(clinic: Server) -> None:
     assert counts_of(ht.count(clinic.url(), table="clinic.parts", domain=X)) == {(1,): 1, (2,): 2}
 
 
+def test_a_part_that_is_a_foreign_table_is_read_only_as_a_prepared_table(
+    clinic: Server, refuse: Refuse
+) -> None:
+    clinic.sql("CREATE FOREIGN DATA WRAPPER anywhere")
+    clinic.sql("CREATE SERVER afar FOREIGN DATA WRAPPER anywhere")
+    clinic.sql("CREATE TABLE clinic.far (x integer) PARTITION BY LIST (x)")
+    clinic.sql("CREATE TABLE clinic.far_1 PARTITION OF clinic.far FOR VALUES IN (1) PARTITION BY LIST (x)")
+    clinic.sql("CREATE FOREIGN TABLE clinic.far_11 PARTITION OF clinic.far_1 FOR VALUES IN (1) SERVER afar")
+    told = "'clinic.far' has a part that is a foreign table, whose rows may come from anywhere"
+
+    assert told in str(refuse(clinic.url(), table="far", domain=X))
+    clinic.sql("DROP TABLE clinic.far")
+    clinic.sql("DROP FOREIGN DATA WRAPPER anywhere CASCADE")
+
+
 def test_amounts_are_not_read_where_columns_are_computed_from_others(clinic: Server, refuse: Refuse) -> None:
     error = refuse(clinic.url(), table="visits", domain=X, count_column="n")
     assert "computes columns from others" in str(error)
+
+
+def test_amounts_are_not_read_where_a_table_that_inherits_computes_columns(
+    clinic: Server, refuse: Refuse
+) -> None:
+    clinic.sql("CREATE TABLE clinic.above (x integer, n integer)")
+    clinic.sql("INSERT INTO clinic.above VALUES (1, 2)")
+    clinic.sql(
+        "CREATE TABLE clinic.below (x integer GENERATED ALWAYS AS (n % 10) STORED) INHERITS (clinic.above)"
+    )
+    clinic.sql("INSERT INTO clinic.below (n) VALUES (7)")
+
+    assert counts_of(ht.count(clinic.url(), table="above", domain=X)) == {(1,): 1, (7,): 1}
+    error = refuse(clinic.url(), table="above", domain=X, count_column="n")
+    assert "computes columns from others" in str(error)
+    clinic.sql("DROP TABLE clinic.above CASCADE")
 
 
 def test_a_user_who_may_read_one_column_reads_that(clinic: Server, refuse: Refuse) -> None:

@@ -74,6 +74,11 @@ SHARES: list[Any] = [
     "0.999999999999",
     1 - Fraction(1, 10**40),
 ]
+COSTS: list[dict[str, Any]] = [
+    {}, {}, {"rho": None}, {"delta": "1e-6"}, {"delta": "1e-6", "law": "gaussian"}, {"delta": "0.999"},
+    {"delta": "1e-300"}, {"delta": "1e-6", "law": "truncated-geometric"},
+    {"delta": "1e-6", "law": "gaussian-stability"},
+]  # fmt: skip
 LENGTHS = [1, 2, 3, 4, 5, 7, 16, 17, 60, 1000, 10**6, 2**31, 2**32 + 1, 10**9, 2**40, 10**12]
 
 
@@ -102,10 +107,14 @@ def methods(draw: st.DrawFn) -> dict[str, Any]:
 @st.composite
 def structures(draw: st.DrawFn) -> Any:
     branching, weights = draw(st.sampled_from([2, 4, 16, 1024])), draw(st.sampled_from([None, "auto"]))
+    complete = draw(st.sampled_from([None, None, 1, 2, 3]))
     kinds = [
         None, None, None, "haar", ht.Dyadic(), ht.Dyadic(consistent=True), ht.ProductDyadic(),
         ht.Tree(branching=branching), ht.Tree(branching=branching, order="morton"),
         ht.CountSketch(width=draw(st.sampled_from([1, 2, 5, 1000])), depth=draw(st.sampled_from([1, 3, 64]))),
+        ht.Hierarchy("a0", complete=None if complete == 3 else complete),
+        ht.Hierarchy("a0 > a1", shares=draw(st.sampled_from([None, [1, 1000, 1]])), complete=complete),
+        ht.Tree(branching=1024, shares=draw(st.sampled_from([[1, 9], [1000, 1, 1]]))),
         ht.Marginals("all-1", weights=weights),
         ht.Marginals("all-1", "all-2", weights=draw(st.sampled_from([["1e-30", 1], [1, "1e300"], [3, 1]]))),
     ]  # fmt: skip
@@ -124,6 +133,8 @@ def measures(draw: st.DrawFn) -> dict[str, Any]:
                 {"count_column": "x"},
                 {"sum_column": "x", "clamp": (low, most)},
                 {"unit": ht.Unit("person", max_rows=bound)},
+                {"unit": ht.Unit("person", max_cells=bound)},
+                {"unit": ht.Unit("person", max_cells=1, max_per_cell=bound)},
                 {"unit": ht.Unit("person", max_rows=bound), "sum_column": "x", "clamp": (low, most)},
             ]
         )
@@ -154,10 +165,10 @@ def rows_of(shape: list[int], fill: str) -> pa.Table:
 
 
 @contextmanager
-def nothing_is_charged_in_vain() -> Iterator[tuple[Path, ht.Ledger]]:
+def nothing_is_charged_in_vain(**budget: Any) -> Iterator[tuple[Path, ht.Ledger]]:
     """Give a folder and a ledger; let pass what a user may be told, if nothing was charged then."""
     with TemporaryDirectory() as folder:
-        ledger = ht.Ledger.create(Path(folder, "people.ledger"), epsilon="1e49", about="people")
+        ledger = ht.Ledger.create(Path(folder, "people.ledger"), about="people", **budget)
         refused: ht.HushtableError | None = None
         try:
             yield Path(folder), ledger
@@ -176,6 +187,8 @@ def nothing_is_charged_in_vain() -> Iterator[tuple[Path, ht.Ledger]]:
     structures(),
     measures(),
     st.sampled_from(SHARES),
+    st.sampled_from(SHARES),
+    st.sampled_from(COSTS),
     st.booleans(),
 )
 @settings(max_examples=4000 if LONG else 40)
@@ -187,6 +200,8 @@ def test_what_is_accepted_is_published(
     structure: Any,
     measure: dict[str, Any],
     share: Any,
+    left_out: Any,
+    cost: dict[str, Any],
     anyway: bool,
 ) -> None:
     size = method.get("size") or getattr(method.get("summary"), "size", None)
@@ -194,16 +209,22 @@ def test_what_is_accepted_is_published(
     assume(method.get("summary") != ht.Everything() or prod(shape) <= 10_000 or prod(shape) > 10**8)
     if isinstance(structure, ht.CountSketch):
         method = {}
-    with nothing_is_charged_in_vain() as (folder, ledger):
+    budget = (
+        {"rho": "1e49"}
+        if "rho" in cost
+        else {"epsilon": "1e49"} | dict.fromkeys(cost.keys() & {"delta"}, "0.9999")
+    )
+    with nothing_is_charged_in_vain(**budget) as (folder, ledger):
         ht.publish(
             rows_of(shape, fill),
             domain=domain_of(shape),
-            epsilon=epsilon,
             structure=structure,
             total_share=share,
+            left_out_share=left_out,
             output=folder / "out.parquet",
             ledger=ledger,
             anyway=anyway,
+            **({"rho": epsilon} if "rho" in cost else {"epsilon": epsilon} | cost),
             **method,
             **measure,
         ).to_arrow()

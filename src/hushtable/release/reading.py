@@ -23,7 +23,7 @@ import numpy as np
 from hushtable.domain.attributes import AnyText
 from hushtable.domain.columns import as_numbers, cast, computed
 from hushtable.domain.domain import Domain
-from hushtable.domain.limits import LARGEST_FOOTER, MOST_PARTS
+from hushtable.domain.limits import LARGEST_FOOTER, LARGEST_TOTAL, MOST_PARTS
 from hushtable.errors import BadRelease, printable, shown
 from hushtable.files.parts import is_part_name, part_name
 from hushtable.release.bounds import fewest_rows, most_rows, widths_of
@@ -217,7 +217,8 @@ def _file_rows(path: Path, footer: Footer, terms: Terms, *, most: int) -> pa.Tab
         for number in range(len(contents.groups)):
             for batch in parquet.iter_batches(batch_size=at_once, row_groups=[number]):
                 part = pa.Table.from_batches([batch]).slice(0, most - found)
-                parts.append(_with_finite_weights(_with_types(_with_texts(part, texts, schema), schema)))
+                parts.append(_with_types(_with_texts(part, texts, schema), schema))
+                _check_weights(terms, parts[-1])
                 _check_any_texts(terms.domain, parts[-1])
                 found += part.num_rows
                 if found >= most:
@@ -251,11 +252,14 @@ def _with_types(part: pa.Table, schema: pa.Schema) -> pa.Table:
     return part if part.schema.equals(schema) else part.cast(schema)
 
 
-def _with_finite_weights(part: pa.Table) -> pa.Table:
-    """Return rows, if all their weights are numbers: no count has another, and JSON has no word for one."""
-    if not all(np.isfinite(as_numbers(chunk)).all() for chunk in part.column("weight").chunks):
-        raise BadRelease("its column 'weight' holds values that are not finite", _ASK)
-    return part
+def _check_weights(terms: Terms, part: pa.Table) -> None:
+    """Raise where weights are none that a count has: JSON has no word for some, others overflow in sums."""
+    largest = max(each.threshold or 0.0 for each in (terms, *terms.parts))
+    for weights in map(as_numbers, part.column("weight").chunks):
+        if not np.isfinite(weights).all():
+            raise BadRelease("its column 'weight' holds values that are not finite", _ASK)
+        if np.abs(weights).max(initial=0.0) > max(LARGEST_TOTAL, largest):
+            raise BadRelease("its column 'weight' holds values beyond all totals", _ASK)
 
 
 def _check_any_texts(domain: Domain, part: pa.Table) -> None:

@@ -16,7 +16,7 @@ from math import ceil
 import numpy as np
 
 from hushtable.domain.keys import KeySpace
-from hushtable.errors import BadNumber, InternalError
+from hushtable.errors import BadChoice, BadNumber, InternalError
 from hushtable.laws.acceptance import Acceptance
 from hushtable.laws.law import NoiseLaw, at_law, law_to_draw
 from hushtable.methods.settings import Method
@@ -26,7 +26,7 @@ from hushtable.structures.hierarchy import HierarchySpace
 from hushtable.structures.paths import weighed_counts
 from hushtable.structures.refining import RefinedTree, growing_at
 from hushtable.summaries.candidates import draw_candidates, noisy
-from hushtable.summaries.flat import check_changes
+from hushtable.summaries.flat import LARGEST_FULL_TABLE, check_changes
 from hushtable.summaries.rooted import Nodes, Occupied, children_of, known_cutoff, rooted_tree
 from hushtable.summaries.summary import Summary
 from hushtable.table.slices import Slice
@@ -156,7 +156,21 @@ def occupied_along(keys: np.ndarray, counts: Numbers, space: KeySpace, nodes: Hi
 def check_hierarchy(nodes: HierarchySpace, method: Method, *, law_at: Callable[[int], NoiseLaw]) -> None:
     """Raise where drawing would be refused: by public numbers."""
     law_at(min(nodes.tree.shares)).checked()
+    if nodes.structure.complete is not None:
+        check_complete(nodes, method)
     check_growth(nodes.of_size(method.size), method, law_at=law_at)
+
+
+def check_complete(nodes: HierarchySpace, method: Method) -> None:
+    """Raise where somebody asked for more complete levels than the size, or a table, has room for."""
+    stay = nodes.staying
+    if method.size is not None and method.size < stay:
+        fact = f"is fewer than the {stay:,} rows of its complete levels"
+        hint = f"Give {stay:,} or more, or leave `complete` out of the hierarchy."
+        raise BadNumber(name="size", value=method.size, allowed=fact, hint=hint)
+    if stay > LARGEST_FULL_TABLE:
+        fact = f"{nodes.tree.staying} complete levels have {stay:,} rows"
+        raise BadChoice(fact, f"Up to {LARGEST_FULL_TABLE:,} are allowed: leave `complete` out.")
 
 
 def check_growth(nodes: HierarchySpace, method: Method, *, law_at: Callable[[int], NoiseLaw]) -> None:

@@ -133,3 +133,10 @@ def test_the_median_of_an_even_number_passes_it_less_often(rows: int) -> None:
         distance = np.quantile(np.abs(errors), 1 - chance_of_a_row(0.05, rows))
         found = np.mean(np.abs(np.median(errors, axis=1)) > distance)
         assert 0.005 < found < 0.05
+
+
+def test_the_lowest_count_that_a_file_can_hold_has_a_size() -> None:
+    law = BucketLaw(np.array([-(2**63), 6, -(2**63), 1]), QUIET)
+
+    assert np.isfinite(law.reach(np.array([1.0, 7.0, 5_000.0]), 0.05)).all()
+    assert law.reach(np.array([1.0]), 0.3)[0] == 2.0**63

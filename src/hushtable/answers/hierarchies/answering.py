@@ -26,11 +26,12 @@ from hushtable.answers.hierarchies.walking import walked
 from hushtable.answers.nodes.boxes import FEWER_GROUPS
 from hushtable.answers.pruned.answering import Weighted
 from hushtable.answers.question import Question
-from hushtable.answers.synthetic.levels import WholeLevel, positions, whole_levels
-from hushtable.answers.synthetic.rows import SyntheticRows
+from hushtable.answers.synthetic.levels import positions, whole_levels
+from hushtable.answers.synthetic.rows import SyntheticRows, number_of_rows
 from hushtable.conditions.selection import Selection
 from hushtable.domain.items import Item
 from hushtable.errors import BadQuery
+from hushtable.laws.acceptance import LARGEST_NOISY
 from hushtable.structures.fitting import Fit, fitted
 from hushtable.structures.hierarchy import HierarchySpace
 
@@ -118,14 +119,19 @@ class HierarchyAnswers(Answerer):
 
     def whole(self) -> NDArray[np.int64]:
         """Return whole numbers for all rows of the release, which add up."""
-        return np.concatenate([level.numbers for level in self._whole(None)])
+        total = self._total
+        if total > LARGEST_NOISY:  # no count is larger, and numbers of 64 bits hold it
+            fact = f"the total of this release is {total:.3g}, which no count is"
+            raise BadQuery(fact, "Ask whoever made it.")
+        return np.concatenate([level.numbers for level in whole_levels(self._fit, total=round(total))])
 
     def rows(self, names: Sequence[str] | None, *, count: int | None) -> SyntheticRows:
         """Return synthetic rows: those that the whole numbers count."""
         if names is not None:
             fact = "synthetic rows of a hierarchy have all of its attributes"
             raise BadQuery(fact, "Leave the names out.")
-        tree, levels = self._tree, self._whole(count)
+        total = number_of_rows(self._total, count)
+        tree, levels = self._tree, whole_levels(self._fit, total=total)
         starts, numbers = np.unique(positions(tree, self._fit, levels), return_counts=True)
         ranks, _ = tree.boxes(starts, tree.levels - 1)
         codes = [chain.codes(chain.finest, ranks[:, axis]) for axis, chain in enumerate(tree.chains)]
@@ -137,10 +143,10 @@ class HierarchyAnswers(Answerer):
         domain = self._release.domain
         return SyntheticRows(domain, items, np.stack(codes, axis=1), numbers.astype(np.int64), note)
 
-    def _whole(self, count: int | None) -> list[WholeLevel]:
-        """Return the whole numbers of all levels, for so many people in all."""
-        total = round(float(self._fit.masses[0][0])) if count is None else count
-        return whole_levels(self._fit, total=total)
+    @property
+    def _total(self) -> float:
+        """The fitted count of the root; a file that somebody made up may say less than nothing."""
+        return max(float(self._fit.masses[0][0]), 0.0)
 
     def _axes(self, selection: Selection, items: Sequence[Item]) -> list[Covered]:
         levels = {item.place: item.level for item in items}

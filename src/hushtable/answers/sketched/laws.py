@@ -36,8 +36,8 @@ class BucketLaw:
     def __init__(self, counts: NDArray[np.int64], noise: SeenNoise) -> None:
         self.noise = noise
         self._buckets = counts.size
-        sizes, number = np.unique(np.abs(counts), return_counts=True)
-        self._sizes = sizes.astype(np.float64)
+        # As floats first: the lowest integer has no size among integers.
+        self._sizes, number = np.unique(np.abs(counts.astype(np.float64)), return_counts=True)
         self._shares = number / counts.size
 
     @cached_property

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from hushtable.domain.domain import Domain
 from hushtable.domain.items import Item, attribute_at
-from hushtable.errors import BadOutput
+from hushtable.domain.limits import MOST_ROWS
+from hushtable.errors import BadOutput, BadQuery
 from hushtable.files.placing import new_file, only
 from hushtable.files.recognising import MARK, is_table
 
@@ -28,6 +29,18 @@ if TYPE_CHECKING:
 
 _AT_ONCE = 1 << 18
 SYNTHETIC = "synthetic"  # a key in the metadata
+
+
+def number_of_rows(total: float, count: int | None) -> int:
+    """Return how many rows are made: one for each counted person, or so many as are asked for.
+
+    Whoever made a release states its total, so it may be any number.
+    """
+    number = round(total) if count is None else count
+    if number > MOST_ROWS:
+        fact = f"that would be {number:.3g} rows, and at most {MOST_ROWS:,} are made"
+        raise BadQuery(fact, "Ask for fewer of them by `count`, as in count=100_000 (--count).")
+    return number
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,7 +30,7 @@ from hushtable.answers.estimation.sums import Opened
 from hushtable.answers.estimation.tails import noise
 from hushtable.answers.noise_share import sure_from
 from hushtable.answers.question import Question
-from hushtable.answers.synthetic.rows import SyntheticRows
+from hushtable.answers.synthetic.rows import SyntheticRows, number_of_rows
 from hushtable.answers.synthetic.tables import agreeing, rounded
 from hushtable.answers.tables.grouping import PartGroups
 from hushtable.answers.tables.raked import MOST_COMBINATIONS, Margin, on_grid, raked, sets_of_axes
@@ -218,7 +218,7 @@ class TableAnswers(Answerer):
         margins = list(self._margins(axes, above=True)) if self._whole.lattice.tables else []
         grid = agreeing(values.reshape(shape).transpose(order), margins)
         values = grid.transpose(np.argsort(order)).ravel()
-        total = round(float(values.sum())) if count is None else count
+        total = number_of_rows(float(values.sum()), count)
         numbers = rounded(found.codes, values, shape, total=total)
         some = np.flatnonzero(numbers)
         note = _ROWS if count is None else f"{_ROWS} Their number was asked for: {count:,}."

@@ -46,6 +46,14 @@ _WHERE = ("PGHOST", "PGHOSTADDR", "PGSERVICE")  # variables that say where a ser
 _SOCKETS = "/var/run/postgresql,/tmp"  # of Debian and its like, and of PostgreSQL as it is built from source
 _ENCODINGS = {"UTF8": "UTF8", "SQL_ASCII": "SQL_ASCII", "LATIN1": "UTF8"}  # and the one in which text is sent
 _KINDS = {"v": "a view", "m": "a materialized view", "f": "a foreign table"}
+_ELSEWHERE = "whose rows may come from anywhere"
+_BEHIND = "Name the table behind it; or give `rows_are_units` if its rows are what is protected."
+# A table, and all whose rows are read with it: its partitions, and what inherits from it.
+_FAMILY = (
+    "WITH RECURSIVE family AS (SELECT c.oid FROM pg_class AS c "
+    "JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE n.nspname = {schema} AND c.relname = {name} "
+    "UNION SELECT i.inhrelid FROM pg_inherits AS i JOIN family ON i.inhparent = family.oid) "
+)
 _MOST_NAMED = 20
 # The last day and moment that are sent, for Arrow counts from another year than PostgreSQL, and has no room
 # for the last ones. They stand for all later ones and for infinity. What comes before the first one of
@@ -415,27 +423,35 @@ def _table(
 ) -> tuple[str, list[SentColumn], bool]:
     """Return SQL that names a table, with its columns and whether it computes some from others."""
     if kind in _KINDS and not rows_are_units:
-        hint = "Name the table behind it; or give `rows_are_units` if its rows are what is protected."
-        why = "whose rows may come from anywhere" if kind == "f" else "which may join or group"
-        raise BadData(f"{shown(_spelled(schema, name))} is {_KINDS[kind]}, {why}", hint)
+        why = _ELSEWHERE if kind == "f" else "which may join or group"
+        raise BadData(f"{shown(_spelled(schema, name))} is {_KINDS[kind]}, {why}", _BEHIND)
     relation = f"{name_sql(schema)}.{name_sql(name)}"
     if kind in "rpv":
         server.lock(relation)
     # A policy that hides rows may look at other rows, and at whoever asks: then this fails.
     server.settings(row_security="on" if rows_are_units else "off")
-    of_it = f"n.nspname = {text_sql(schema)} AND c.relname = {text_sql(name)}"
+    place = {"schema": text_sql(schema), "name": text_sql(name)}
+    family = _FAMILY.format(**place)
+    foreign = f"{family}SELECT 1 FROM pg_class AS c JOIN family USING (oid) WHERE c.relkind = 'f' LIMIT 1"
+    if not rows_are_units and server.all(foreign):
+        fact = f"{shown(_spelled(schema, name))} has a part that is a foreign table, {_ELSEWHERE}"
+        raise BadData(fact, _BEHIND)
+    # Where a table computes no column, one that inherits from it may.
+    computed = f"{family}SELECT 1 FROM pg_attribute AS a JOIN family ON a.attrelid = family.oid "
+    computes = bool(server.all(f"{computed}WHERE a.attgenerated <> '' AND NOT a.attisdropped LIMIT 1"))
     found = server.all(
-        "SELECT a.attname, a.attgenerated <> '', has_column_privilege(a.attrelid, a.attnum, 'SELECT') "
+        "SELECT a.attname, has_column_privilege(a.attrelid, a.attnum, 'SELECT') "
         "FROM pg_attribute AS a JOIN pg_class AS c ON c.oid = a.attrelid "
-        f"JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE {of_it} "
-        "AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum"
+        "JOIN pg_namespace AS n ON n.oid = c.relnamespace "
+        "WHERE n.nspname = {schema} AND c.relname = {name} "
+        "AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum".format(**place)
     )
-    allowed = [name for name, _, may in found if may]
+    allowed = [name for name, may in found if may]
     if not allowed:
         raise _Refused(_NOT_ALLOWED)
     server.settings(search_path="DEFAULT")
     columns = server.described(f"SELECT {', '.join(map(name_sql, allowed))} FROM {relation}")
-    return relation, columns, any(computed for _, computed, _ in found)
+    return relation, columns, computes
 
 
 def _found(rows: ServerRows, server: ServerSession) -> tuple[str, str, str]:

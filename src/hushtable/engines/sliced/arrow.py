@@ -36,6 +36,8 @@ def registered(
 
     check_distinct(rows.schema.names, "the data have")
     taken = taken_columns(rows.schema, connection, names)
+    if not len(taken):  # DuckDB knows no such table, and says so in words of its own
+        raise BadData("the data have no column that is read", "Give rows with a column for each attribute.")
     clocked = pa.schema([field.with_type(clocked_type(field.type) or field.type) for field in taken])
     used = set(map(folded, names))
     doubtful = {
@@ -51,7 +53,7 @@ def registered(
             return type(batch).from_arrays([read(batch, field) for field in taken], schema=clocked)
 
         if isinstance(rows, pa.Table):
-            rows = changed(rows) if taken else rows.select([])
+            rows = changed(rows)
         else:
             rows = pa.RecordBatchReader.from_batches(clocked, map(changed, rows))
     connection.register(_ROWS, rows)
