@@ -96,7 +96,7 @@ name = "seen"
 times = { start = "2024-03-05", stop = "2024-03-07", every = "1 hour", timezone = "UTC" }
 
 # Column "person_id" looks like an identifier: its name says so. If it tells whose row it is, leave
-# it out here, and publish with --unit person_id --max-rows K, for at most K rows of each person.
+# it out here, and publish with --unit person_id --max-rows K, to count up to K rows of each.
 # [[attribute]]
 # name = "person_id"
 # integers = { low = 1, high = 4 }  # drawn from the data: replace by a public range

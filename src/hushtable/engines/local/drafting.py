@@ -316,7 +316,7 @@ def _draft(column: _Column, categories: list[str] | None, *, alone: bool) -> _Dr
         why = "its name says so" if named else "nearly every row has a value of its own"
         comment = (
             f"looks like an identifier: {why}. If it tells whose row it is, leave it out here, and publish "
-            f"with --unit {shlex.quote(column.name)} --max-rows K, for at most K rows of each person."
+            f"with --unit {shlex.quote(column.name)} --max-rows K, to count up to K rows of each."
         )
         if isinstance(draft.values, Categories):
             draft = _text(column, None)
