@@ -95,7 +95,8 @@ class Profile:
                 hint = f"Give a number from {least:g} to {most:g}."
                 raise BadPlan(f"an expected {name} of {shown(value)} makes no sense", hint)
         words = (
-            f"{cells:,.10g} occupied cells with counts of mean {mean:,.10g}, standard deviation {sd:,.10g}"
+            f"{cells:,.10g} occupied cell{'s' * (cells != 1)} with counts of mean {mean:,.10g}, standard "
+            f"deviation {sd:,.10g}"
         )
         if sd == 0:
             return cls(counts=np.array([mean]), cells=np.array([cells]), words=words)
