@@ -190,7 +190,7 @@ def cautions(terms: Terms, *, confidence: float) -> list[str]:
         )
     said.append(
         "Do not read more into the numbers than was counted. Rows with missing or undeclared values follow "
-        "the rules in the data dictionary. Whatever the publisher's data lack is missing here too."
+        "the rules that the publisher declared. Whatever the publisher's data lack is missing here too."
     )
     return said
 

@@ -53,8 +53,8 @@ _MEANS_LITTLE = (
     "file whether a given {unit} is in the data, with less than 1 mistake in 100. {verdict}"
 )
 _ADDS_UP = (
-    "This holds whatever else they know, now and later. It is about this file alone: with other releases "
-    "about the same people, costs add up."
+    "The guarantee holds whatever else somebody knows, now and later. It is about this file alone: the costs "
+    "of other releases about the same people add up."
 )
 _PLANNED = (
     "The column “planned” is the noise that the budget buys for one count of a table: 95 of 100 draws lie "
@@ -163,8 +163,8 @@ def _protection(terms: Terms) -> Section:
     odds = facts.odds(terms)
     words = _MEANS if odds["out"] else _MEANS_LITTLE
     said.append(Text(words.format(paid=terms.cost.paid, unit=facts.protected(terms), **odds)))
-    said += [Text(each) for each in (*facts.counted(terms)[1:], *facts.prepared(terms))]
     said.append(Text(_ADDS_UP))
+    said += [Text(each) for each in (*facts.counted(terms)[1:], *facts.prepared(terms))]
     return Section("Who is protected, and how", said)
 
 
