@@ -243,9 +243,11 @@ def _text(cube: CubePrediction) -> str:
     said += (
         "from the cube, also as a share of what an occupied cell holds (of a count). Beside it, that of sums "
     )
-    said += f"over the full table, published by {name_of(plan.recommended)} with all of epsilon: if occupied "
-    said += "cells lie at random (even), and if people cluster, so that what a cutoff leaves out is missing "
-    said += "where they are:"
+    said += f"over the full table, published by {name_of(plan.recommended)} with all of epsilon: `even` if "
+    said += (
+        "occupied cells lie at random, and `clustered` if people cluster, so that what a cutoff leaves out "
+    )
+    said += "is missing where they are:"
     parts = [paragraph(f"Recommended: {cube.reason}")]
     if cube.warnings:
         parts.append("\n".join(paragraph(f"warning: {each}.") for each in cube.warnings))
