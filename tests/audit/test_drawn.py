@@ -11,7 +11,7 @@ from random import Random
 import pytest
 
 from tests.audit import drawn
-from tests.audit.__main__ import _cut, by_room, survivors
+from tests.audit.__main__ import Cells, _cut, by_room, survivors
 from tests.audit.breaking import CAUGHT, ROOT, SURVIVED
 from tests.audit.drawn import REASONS, ROOMS, SOURCES, between, every_mistake, made, mistakes
 from tests.harness.statistics import SEED, tries
@@ -138,8 +138,8 @@ def test_what_is_noticed_is_told_from_what_is_not(
 
 def test_the_page_tells_the_score_and_who_survived(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(drawn, "seed", lambda: 7031)
-    told = [("noise", "noise/a.py:1", "`1` becomes `2`", CAUGHT, "2", "some test")] * 19
-    left = ("laws", "laws/b.py:5", "`a <= b` becomes `a < b`", SURVIVED, "9", "They are never equal.")
+    told: list[Cells] = [("noise", "noise/a.py:1", "`1` becomes `2`", CAUGHT, "2", "some test")] * 19
+    left: Cells = ("laws", "laws/b.py:5", "`a <= b` becomes `a < b`", SURVIVED, "9", "They are never equal.")
     head, rows = by_room([*told, left])
 
     assert head == ("room", "possible", "drawn", "caught")

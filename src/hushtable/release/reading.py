@@ -254,7 +254,7 @@ def _with_types(part: pa.Table, schema: pa.Schema) -> pa.Table:
 
 def _check_weights(terms: Terms, part: pa.Table) -> None:
     """Raise where weights are none that a count has: JSON has no word for some, others overflow in sums."""
-    largest = max(each.threshold or 0.0 for each in (terms, *terms.parts))
+    largest = max([terms.threshold or 0.0, *(part.threshold or 0.0 for part in terms.parts)])
     for weights in map(as_numbers, part.column("weight").chunks):
         if not np.isfinite(weights).all():
             raise BadRelease("its column 'weight' holds values that are not finite", _ASK)
