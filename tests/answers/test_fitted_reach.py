@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import hushtable as ht
-from hushtable.answers.tables.whole import WholeTable, WholeTables
+from hushtable.answers.tables.whole import AskedAlong, WholeTable, WholeTables
 from hushtable.domain.items import Item
 from hushtable.laws.geometric import Geometric
 
@@ -42,6 +42,32 @@ def test_an_interval_fails_no_more_often_than_it_says(
     for cells in (1, 2, 3, 6, 12, 40):
         (reach,) = made.reach(np.array([cells * variance]), chance)
         assert missed(rate, cells, float(reach)) <= 1.03 * chance
+
+
+@pytest.mark.parametrize("beside", [0.5, 1.0])
+@pytest.mark.parametrize("rate", [0.6, 1.0, 1.4, 1.8, 2.2, 2.4, 2.6, 3.2])
+def test_intervals_of_fitted_tables_hold_where_noise_is_mostly_none(rate: float, beside: float) -> None:
+    sizes, random = (40, 6), np.random.default_rng(int(10 * rate + beside))
+    declared = [{"name": f"a{i}", "integers": {"low": 0, "high": size - 1}} for i, size in enumerate(sizes)]
+    laws = [Geometric(Fraction(each).limit_denominator(100)) for each in (rate * beside, rate * beside, rate)]
+    shapes = [sizes[:1], sizes[1:], sizes]
+    items = [(Item(0),), (Item(1),), (Item(0), Item(1))]
+    zeros = [WholeTable(*each) for each in zip(items, laws, map(np.zeros, shapes), strict=True)]
+    made = WholeTables(ht.Domain.from_dict({"attribute": declared}), zeros)
+    known = made.resolved([AskedAlong(i, 0, np.arange(size), None) for i, size in enumerate(sizes)])
+    assert known is not None
+    variances = made.lattice.spread(*known)
+    reach = made.reach(variances.ravel(), 0.05).reshape(sizes)
+
+    def noise(law: Geometric, shape: tuple[int, ...]) -> np.ndarray:
+        up, down = (random.geometric(-np.expm1(-float(law.rate)), shape) for _ in range(2))
+        return (up - down).astype(np.float64)
+
+    rounds, held = 200, 0
+    for _ in range(rounds):
+        errors = made.lattice.fitted(list(map(noise, laws, shapes))).table(known[0])
+        held += int((np.abs(errors) <= reach).sum())
+    assert held / (rounds * variances.size) > 0.95
 
 
 def test_wide_noise_of_many_cells_is_close_to_normal() -> None:

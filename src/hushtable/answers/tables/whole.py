@@ -35,6 +35,7 @@ from hushtable.structures.lattice import (
 
 MOST_CODES = 1 << 24  # of an attribute in a condition that is looked at code by code
 _MOST_COMPONENTS = 1 << 20
+_NEXT = 1e-3  # no chances fall by half in less
 _MOST_WEIGHTS = 1 << 24  # numbers that say what is added up along one attribute
 
 
@@ -225,13 +226,16 @@ class WholeTables:
         few; where it is sharp, whole numbers that are mostly 0 reach farther than a normal law says.
 
         A sum of whole numbers passes the same limits from one of them up to the next. Other tables make an
-        answer a little more or less than a whole number, so the middle is taken, and never less than whole.
+        answer a little more or less than a whole number, so the middle is taken, and never less than whole:
+        the middle of the chance, which is nearer to the lower one where noise is sharp.
         """
         found = normal_reach(chance) * np.sqrt(variances)
         for law in self._noises:
             cells = variances / law.variance
-            one = law.reach(np.maximum(cells, 1.0), chance)[1]
-            one = np.maximum(one - 0.5, np.floor(one)) * np.sqrt(np.minimum(cells, 1.0))
+            one, rarer = (law.reach(np.maximum(cells, 1.0), each)[1] for each in (chance, chance / 2))
+            half = np.maximum(rarer - one, _NEXT)  # the distance in which chances fall by half
+            middle = half * (1 - np.log2(1 + np.exp2(-1 / half)))
+            one = np.maximum(one - middle, np.floor(one)) * np.sqrt(np.minimum(cells, 1.0))
             found = np.maximum(found, one)
         return found
 
