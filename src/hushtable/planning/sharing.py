@@ -4,7 +4,8 @@ Promise: shares follow from public sizes alone. The measure is the weighted geom
 questions, of the root mean square error of a group; where the shares are best, every table has as large a
 share as it contributes to the answers, so they are found by giving each what it contributes, again and again.
 No question by one or two attributes is to have a larger error than from noise on every cell, and no other one
-of a tenth more: those that would, count more, just until they do not.
+of a tenth more; nor any of a tenth more where a unit changes sums by more than cells. Those that would, count
+more, just until they do not.
 Cost: tenths of a second for tens of tables, seconds for hundreds.
 """
 
