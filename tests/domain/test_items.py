@@ -9,7 +9,15 @@ import numpy as np
 import pytest
 
 import hushtable as ht
-from hushtable.domain.items import Item, attribute_at, codes_at, items_of, label_of, parents_between
+from hushtable.domain.items import (
+    Item,
+    attribute_at,
+    attribute_named,
+    codes_at,
+    items_of,
+    label_of,
+    parents_between,
+)
 
 DOMAIN = ht.Domain.from_dict(
     {
@@ -81,6 +89,23 @@ def test_labels_name_their_items_again() -> None:
     for place, attribute in enumerate(DOMAIN.attributes[:3]):
         for level in range(len(attribute.levels) + 1):
             assert items_of(DOMAIN, label_of(DOMAIN, Item(place, level))) == (Item(place, level),)
+
+
+@pytest.mark.parametrize("name", ["a(b)", "a,b", "a:ranges", 'a"b', "county(home)"])
+def test_a_label_names_its_item_whatever_its_letters(name: str) -> None:
+    odd = {
+        "name": name,
+        "categories": {"values": ["a-1", "b-1"], "levels": {"county": 1, "x, (y)": ["s", "s"]}},
+    }
+    domain = ht.Domain.from_dict({"attribute": [{"name": "home", "integers": {"low": 0, "high": 3}}, odd]})
+
+    for level in range(3):
+        item = Item(1, level)
+        label = label_of(domain, item)
+        assert items_of(domain, label) == items_of(domain, [label]) == (item,)
+        assert attribute_named(domain, label).name == label
+    with pytest.raises(ht.BadChoice, match="names 2 attributes"):
+        attribute_named(domain, "home,b")
 
 
 def test_codes_at_a_level_are_those_of_counting_there() -> None:

@@ -295,3 +295,57 @@ def test_a_rate_without_noise_is_refused_before_it_is_charged(epsilon: Any, tmp_
             ledger=ledger,
         )
     assert ledger.spent == 0
+
+
+@pytest.mark.parametrize("epsilon", ["1e30", "1e300", "1e3999"])
+def test_no_law_is_chosen_where_none_is_left(epsilon: str, tmp_path: Path) -> None:
+    with pytest.raises(ht.BadNumber, match="is above 2\\^10, where no noise is left"):
+        ht.publish(
+            rows_of([3], "full"), domain=domain_of([3]), epsilon=epsilon, delta="1e-6", structure="cells",
+            size=1, ledger=False, output=tmp_path / "out.parquet",
+        )  # fmt: skip
+
+
+# Names that mean something to those who ask, in files or to what makes pages and cards.
+ODD_NAMES = ["county(town)", "a,b", "all", '"']
+
+
+@pytest.mark.parametrize("name", ODD_NAMES)
+@pytest.mark.parametrize("structure", [None, ht.Tree(), "levels"], ids=["tables", "tree", "levels"])
+def test_what_is_published_under_an_odd_name_is_asked_and_shown(
+    name: str, structure: Any, tmp_path: Path
+) -> None:
+    towns = {"values": ["A-1", "A-2", "B-1"], "levels": {"county": 1}}
+    steps = {"start": 0, "stop": 20, "step": 1, "levels": [5]}
+    named = [{"name": name, "column": "a", "categories": towns}, {"name": "b", "bins": steps}]
+    domain, quoted = ht.Domain.from_dict({"attribute": named}), '"' + name.replace('"', '""') + '"'
+    if structure == "levels":
+        structure = ht.Hierarchy(f"county({quoted}) > {quoted} > b")
+    ledger = ht.Ledger.create(tmp_path / "people.ledger", epsilon=1, about="people")
+    rows = pa.table({"a": ["A-1", "B-1"] * 20, "b": [1, 19] * 20})
+    try:
+        release = ht.publish(
+            rows, domain=domain, epsilon=1, size=40, ledger=ledger, output=tmp_path / "out.parquet",
+            structure=structure, anyway=True,
+        )  # fmt: skip
+    except ht.BadChoice:
+        assert ledger.spent == 0
+        return
+    assert len(release.to_arrow())
+    release.total()
+    release.page(tmp_path / "page.html")
+    release.report(tmp_path / "report.md")
+    assert release.card()
+    if structure is None:
+        assert release.by([f"county({name})"]).num_rows == 2
+        assert release.by([name], where=f"{quoted} IS NOT NULL").num_rows == 3
+
+
+def test_two_levels_of_a_hierarchy_with_one_name_are_refused(tmp_path: Path) -> None:
+    domain = ht.Domain(all=ht.integers(0, 3), town=ht.categories(["a", "b"]))
+
+    with pytest.raises(ht.BadChoice, match="2 levels of the hierarchy would be called 'all'"):
+        ht.publish(
+            pa.table({"all": [1], "town": ["a"]}), domain=domain, epsilon=1, size=10,
+            structure=ht.Hierarchy("all > town"), ledger=False, output=tmp_path / "out.parquet",
+        )  # fmt: skip

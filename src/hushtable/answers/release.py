@@ -30,7 +30,7 @@ from hushtable.conditions.conditions import selected
 from hushtable.conditions.naming import place_of
 from hushtable.conditions.selection import Selection
 from hushtable.domain.attributes import Attribute
-from hushtable.domain.items import Item, attribute_at, attribute_named, item_of, items_in
+from hushtable.domain.items import Item, attribute_at, attribute_named, item_called, item_of, items_in
 from hushtable.domain.later import Later
 from hushtable.errors import BadChoice, BadNumber, BadQuery, shown, within_memory
 from hushtable.laws.rationals import as_count
@@ -479,7 +479,8 @@ class Release(ReleaseFile):
         if not isinstance(name, str) or name in self.domain.names or not {"(", ","}.intersection(name):
             return [Item(place_of(self.domain, name))]
         try:
-            return [item_of(self.domain, each) for each in items_in(name)]
+            called = item_called(self.domain, name)
+            return [item_of(self.domain, each) for each in items_in(name)] if called is None else [called]
         except BadChoice as error:
             raise BadQuery(error.fact, error.hint) from None
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from difflib import get_close_matches
 
 from hushtable.domain.domain import Domain
-from hushtable.domain.items import Item, item_of, items_in, level_hint
+from hushtable.domain.items import Item, item_called, item_of, items_in, level_hint
 from hushtable.errors import BadChoice, BadQuery, shown
 
 # DuckDB folds the case of names in ASCII only; `str.lower` would make one name of two.
@@ -29,6 +29,9 @@ def in_lower_case(name: str) -> str:
 def item_named(domain: Domain, name: object, *, folded: bool = False) -> Item:
     """Return the attribute of this name, or the one at a level that it is a label of."""
     if isinstance(name, str) and name not in domain.names and name.endswith(")"):
+        called = item_called(domain, name)
+        if called is not None:
+            return called
         try:
             (said,) = items_in(name)
             found = item_of(domain, said)

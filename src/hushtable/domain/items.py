@@ -155,23 +155,28 @@ def items_of(domain: Domain, said: object) -> tuple[Item, ...]:
 def items_and_ranges(domain: Domain, said: object) -> tuple[tuple[Item, ...], frozenset[int]]:
     """Return the items that are meant, and the places of those that are asked for in ranges."""
     if isinstance(said, str):
-        named = [NamedItem(said)] if said in domain.places else items_in(said)
+        named = _meant(domain, said)
     elif isinstance(said, Mapping):
-        named = [NamedItem(name, level) for name, level in said.items()]
+        named = [(item_of(domain, NamedItem(name, level)), False) for name, level in said.items()]
     elif isinstance(said, Sequence):
-        named = [
-            each for text in said for each in ([NamedItem(text)] if text in domain.places else items_in(text))
-        ]
+        named = [each for text in said for each in _meant(domain, text)]
     else:
         raise BadChoice(
             f"{shown(said)} names no attributes", 'Write a text such as "town,job", or a list of names.'
         )
-    items = sorted(item_of(domain, each) for each in named)
+    items = sorted(item for item, _ in named)
     for one, two in pairwise(items):
         if one.place == two.place:
             name = shown(domain.names[one.place])
             raise BadChoice(f"the attribute {name} is named twice", "Name it once, at one level.")
-    return tuple(items), frozenset(item_of(domain, each).place for each in named if each.ranges)
+    return tuple(items), frozenset(item.place for item, ranges in named if ranges)
+
+
+def _meant(domain: Domain, text: object) -> list[tuple[Item, bool]]:
+    """Return the items that a text names, and whether in ranges: one by its label, or as somebody wrote."""
+    if isinstance(text, str) and (called := item_called(domain, text)) is not None:
+        return [(called, False)]
+    return [(item_of(domain, each), each.ranges) for each in items_in(text)]  # type: ignore[arg-type]
 
 
 def label_of(domain: Domain, item: Item) -> str:
@@ -195,12 +200,32 @@ def attribute_at(domain: Domain, item: Item) -> Attribute:
     )
 
 
+def item_called(domain: Domain, label: str) -> Item | None:
+    """Return the item of this label, whatever letters its name has: brackets and commas, too."""
+    if label in domain.places:
+        return Item(domain.places[label])
+    for place, attribute in enumerate(domain.attributes):
+        if label.endswith(f"({attribute.name})"):
+            levels = range(1, 1 + len(levels_of(attribute)))
+            found = (Item(place, level) for level in levels if label_of(domain, Item(place, level)) == label)
+            if (item := next(found, None)) is not None:
+                return item
+    return None
+
+
+def item_meant(domain: Domain, text: str) -> Item:
+    """Return the one item that a text names, by its label or as somebody wrote it."""
+    if (called := item_called(domain, text)) is not None:
+        return called
+    said = items_in(text)
+    if len(said) > 1:
+        raise BadChoice(f"{shown(text)} names {len(said)} attributes", "Name one.")
+    return item_of(domain, said[0])
+
+
 def attribute_named(domain: Domain, name: str) -> Attribute:
     """Return an attribute by its name, or one at a level by its label."""
-    if name in domain.names:
-        return domain.attribute(name)
-    (said,) = items_in(name)
-    return attribute_at(domain, item_of(domain, said))
+    return attribute_at(domain, item_meant(domain, name))
 
 
 def codes_at(attribute: Attribute, level: int, codes: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -30,6 +30,7 @@ _WIDEST = 20_000.0  # deviation of S, for thresholds
 _LEAST_DELTA = 1e-250
 _NORMAL = 3.0  # deviations from which sums are as good as normal
 _HALVINGS = 60
+_LARGEST_RHO = 1 << 7  # for a cell: of a larger one, noise is too narrow to be drawn (`gaussian`)
 
 
 def gaussian_delta(epsilon: float, *, variance: float, cells: int) -> float:
@@ -92,6 +93,8 @@ def gaussian_rho(epsilon: Fraction, *, delta: Fraction, cells: int) -> Fraction:
     4.23
     """
     least = largest_rho(epsilon, delta=delta)
+    if least > _LARGEST_RHO * cells:
+        return least
     goal, low, high = float(delta) * (1 - 1e-6), float(least), 4 * float(least)
     for _ in range(_HALVINGS):
         middle = (low * high) ** 0.5

@@ -18,7 +18,7 @@ from threading import Lock
 from typing import Any
 
 from hushtable.domain.domain import Domain
-from hushtable.domain.items import item_of, items_in, label_of
+from hushtable.domain.items import item_called, item_of, items_in, label_of
 from hushtable.errors import HushtableError
 from hushtable.pages.asked import AskedRelease
 from hushtable.pages.encoding import as_json, encoded, item_of_page, used_codes
@@ -84,7 +84,7 @@ def reply_to(release: AskedRelease, question: Mapping[str, Any]) -> dict[str, An
 
 def _names(domain: Domain, by: str) -> list[str]:
     """Return the attributes that a text names, each at its level."""
-    if by in domain.places:
+    if item_called(domain, by) is not None:
         return [by]
     return [label_of(domain, item_of(domain, each)) for each in items_in(by.strip())]
 

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from hushtable.domain.attributes import Attribute, Bins
 from hushtable.domain.columns import as_numbers
 from hushtable.domain.domain import Domain
-from hushtable.domain.items import Item, attribute_at, attribute_named, item_of, items_in, label_of
+from hushtable.domain.items import Item, attribute_at, item_meant, label_of
 from hushtable.domain.wording import is_ordered
 from hushtable.errors import HushtableError
 from hushtable.pages.asked import AskedRelease
@@ -158,15 +158,11 @@ def with_others(
 
 def named_items(domain: Domain, names: Sequence[str]) -> list[Named]:
     """Return attributes at levels by their names, as a release's tables have them."""
-    found = []
-    for name in names:
-        if name in domain.places:
-            place = domain.places[name]
-        else:
-            (said,) = items_in(name)
-            place = item_of(domain, said).place
-        found.append(_named(domain, name, place, attribute_named(domain, name)))
-    return found
+    items = [item_meant(domain, name) for name in names]
+    return [
+        _named(domain, name, item.place, attribute_at(domain, item))
+        for name, item in zip(names, items, strict=True)
+    ]
 
 
 def _named(domain: Domain, name: str, place: int, attribute: Attribute) -> Named:

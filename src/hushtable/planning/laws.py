@@ -12,7 +12,7 @@ from math import log
 from typing import TYPE_CHECKING, NamedTuple
 
 from hushtable.domain.domain import Domain
-from hushtable.errors import BadChoice, shown
+from hushtable.errors import BadChoice, BadNumber, shown
 from hushtable.laws.costs import Cost
 from hushtable.laws.curves import gaussian_rho
 from hushtable.laws.law import NoiseLaw
@@ -83,6 +83,8 @@ def law_for(
         return law_named(wanted)
     if cells is not None and size is not None:
         found = cutoffs(cost, one=one, cells=cells, size=size, thresholds=thresholds)
+        if not found:  # an epsilon beyond all bounds, which is refused when noise is to be drawn
+            return law_named(CHOICES[0])
         return law_named(min(found, key=lambda each: (each.cutoff, CHOICES.index(each.law))).law)
 
     def noise(kind: type[NoiseLaw]) -> float:
@@ -122,7 +124,7 @@ def cutoffs(
     """Return the cutoff of every law that an epsilon and a delta buy, for a table of cells alone.
 
     That of geometric and of Gaussian noise lets through about a tenth of `size` rows that are noise alone;
-    the other laws let none through.
+    the other laws let none through. Laws whose noise cannot be drawn are left out.
     """
     found = []
     for name in CHOICES:
@@ -130,8 +132,8 @@ def cutoffs(
         if not thresholds and not kind.noises_empty:
             continue
         try:
-            law = law_of_cells(kind, cost, one=one)
-        except BadChoice:
+            law = law_of_cells(kind, cost, one=one).checked()
+        except (BadChoice, BadNumber):
             continue
         least = law.least_cutoff or auto_cutoff(size, cells=cells, law=law, two_sided=True)
         found.append(Cutoff(name, least, law.floats.variance**0.5))

@@ -7,6 +7,7 @@ Cost: nothing is listed but the values of levels; numbers follow from their size
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -137,7 +138,12 @@ class Hierarchy(PrunedStructure):
             shares=self.shares,
             staying=self.complete or 1,
         )
-        return HierarchySpace(self, domain, tree, tuple(places))
+        nodes = HierarchySpace(self, domain, tree, tuple(places))
+        label, times = Counter(nodes.labels).most_common(1)[0]
+        if times > 1:
+            fact = f"{times} levels of the hierarchy would be called {shown(label)}"
+            raise BadChoice(fact, f"Rename an attribute: the level of the total is called {shown(ALL)}.")
+        return nodes
 
     def for_questions(
         self, domain: Domain, questions: Sequence[tuple[tuple[Item, ...], Fraction]]
