@@ -8,7 +8,7 @@ VENV_LIBRARIES ?= .venv-libraries
 
 # Spark has an environment of its own: it is large, and needs an older pandas. It only runs tests.
 EXTRAS := dev,plot
-EXTRAS_SPARK := test,spark
+EXTRAS_SPARK := test,spark,connect
 EXTRAS_BROWSER := browser
 # Libraries that ours is compared with want older packages; nothing of ours is installed beside them.
 LIBRARIES := opendp tmlt.core

@@ -45,21 +45,6 @@ def test_an_unknown_engine_is_wrong_usage() -> None:
     assert run(*PUBLISH, "--engine", "dask").exit_code == 2
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        ["--structure", "tree"],
-        ["--structure", "dyadic", "--consistent", "--one-sided"],
-        ["--marginals", "age"],
-    ],
-)
-def test_structures_that_spark_does_not_draw_are_refused_before_it_starts(options: list[str]) -> None:
-    done = run(*PUBLISH, "--engine", "spark", *options)
-
-    assert done.exit_code == 2
-    assert "is not drawn on Spark" in done.stderr
-
-
 def test_the_engine_of_one_machine_is_the_default() -> None:
     assert run(*PUBLISH).exit_code == 0
     assert run(*PUBLISH, "--engine", "local", "--overwrite").exit_code == 0

@@ -30,6 +30,7 @@ from hushtable.engines.spark import counting
 from hushtable.noise import KeyStream, Replay
 from tests.spark.dying import Death, Watch, draw_words
 from tests.spark.processes import kill_executors
+from tests.spark.serving import SERVING, connected_to
 
 SLICES = 8
 STEPS = ("read_runs", "read_units", "bound_units", "count_slices", "draw_slices")
@@ -50,6 +51,7 @@ def session_in(folder: Path) -> SparkSession:
     for name in ("bin", "jars", "python"):
         (folder / "home" / name).symlink_to(Path(pyspark.__file__).parent / name)
     os.environ |= {"SPARK_HOME": str(folder / "home"), "SPARK_LOCAL_IP": "127.0.0.1"}
+    os.environ["PYSPARK_PYTHON"] = sys.executable  # which the server of Spark Connect takes for its workers
     java = Path(os.environ["JAVA_HOME"]) / "bin/java" if "JAVA_HOME" in os.environ else shutil.which("java")
     (folder / "java/bin").mkdir(parents=True)
     (folder / "java/bin/java").write_text(JAVA.format(python=sys.executable, java=str(java)))
@@ -58,7 +60,8 @@ def session_in(folder: Path) -> SparkSession:
     # The quick compiler alone: executors are killed before what the other one makes is worth its time.
     quick = f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Djava.io.tmpdir={folder / 'scratch'}"
     builder = SparkSession.builder.master("local-cluster[2,1,512]").config(
-        map={
+        map=SERVING
+        | {
             "spark.deploy.maxExecutorRetries": "-1",
             "spark.driver.extraJavaOptions": quick,
             "spark.driver.memory": "512m",
@@ -153,6 +156,28 @@ def count_again(
         kill_executors()
         after = counted.table()
     return [(table.keys, table.counts) for table in (before, after)]
+
+
+def gather(
+    session: SparkSession,
+    *,
+    data: str,
+    domain: ht.Domain,
+    unit: ht.Unit | None,
+    query: str,
+    folder: Path,
+    deaths: Sequence[Death],
+) -> tuple[Any, Any]:
+    """Return a table as it was counted for a session of Spark Connect."""
+    request = CountRequest(domain=domain, measure=Measure(unit=unit), query=query, entropy=Replay(7))
+    remote = connected_to(session)
+    with (
+        watched(Watch(folder, tuple(deaths))),
+        counted_rows(remote.read.parquet(data), request) as counted,
+    ):
+        table = counted.table()
+    remote.stop()
+    return table.keys, table.counts
 
 
 def draw_many(session: SparkSession, *, tasks: int, folder: Path) -> tuple[list[int], Any]:

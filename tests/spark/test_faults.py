@@ -274,6 +274,41 @@ def test_lost_counts_are_counted_again_with_the_same_choice_of_rows(
     assert driver().left_behind() == []
 
 
+@pytest.mark.parametrize(
+    ("unit", "deaths"),
+    [
+        (UNIT, [Death("bound", None, "after")]),
+        pytest.param(
+            UNIT, [Death("read", None, "after"), Death("bound", None, "before")], marks=pytest.mark.long
+        ),
+        pytest.param(None, [Death("read", None, "after")], marks=pytest.mark.long),
+    ],
+)
+def test_what_comes_by_spark_connect_is_counted_once(
+    unit: ht.Unit | None,
+    deaths: list[Death],
+    driver: Callable[[], Driver],
+    data: str,
+    tmp_path: Path,
+) -> None:
+    """Executors die when they have handed over a part of what they read or bounded."""
+    notes = tmp_path / "notes"
+    query = "SELECT x, y, CAST(person AS VARCHAR) AS person FROM data"
+    asked = {"data": data, "domain": DOMAIN, "unit": unit, "query": query}
+
+    keys, counts = driver().do("gather", folder=notes, deaths=deaths, **asked)
+
+    measure = Measure(unit=unit)
+    with counted_rows(
+        data, CountRequest(domain=DOMAIN, measure=measure, query=query, entropy=Replay(7))
+    ) as counted:
+        expected = counted.table()
+    np.testing.assert_array_equal(keys, expected.keys)
+    np.testing.assert_array_equal(counts, expected.counts)
+    assert len(list(notes.glob("death-*"))) == len(deaths)
+    assert driver().left_behind() == []
+
+
 def test_counts_that_are_other_ones_the_second_time_are_not_drawn_from() -> None:
     cut = CellCut([Box((0,), (10,))])
 

@@ -11,7 +11,7 @@ import pytest
 
 import hushtable as ht
 from hushtable.domain.attributes import Attribute, Integers
-from hushtable.engines.spark import cutting
+from hushtable.engines.spark import counting, cutting
 from hushtable.laws.integers import TwoSidedGeometric
 from hushtable.laws.rationals import as_rate
 from hushtable.structures.axes import AxisSpace
@@ -89,22 +89,46 @@ def test_all_nodes_of_a_tree_have_their_sums_and_noise_of_one_law(
 
 
 @pytest.mark.parametrize(
-    "structure",
-    [ht.Tree(), ht.Dyadic(consistent=True), ht.ProductDyadic(), ht.CountSketch(width=64)],
+    ("structure", "summary"),
+    [
+        (ht.Tree(order=["x", "y"]), ht.Filter(cutoff=1, two_sided=False)),
+        (ht.Dyadic(consistent=True), ht.Filter(cutoff=1, two_sided=False)),
+        (ht.ProductDyadic(), ht.Filter(cutoff=1)),
+        (ht.Hierarchy("y", "x"), ht.Filter(cutoff=1, two_sided=False)),
+        (ht.Marginals(["x"], ["y"]), ht.Everything()),
+    ],
     ids=repr,
 )
-def test_structures_that_workers_cannot_draw_are_refused(
-    structure: ht.Structure, spark: SparkSession, rows: pa.Table, tmp_path: Path
+def test_structures_that_need_all_cells_are_drawn_by_the_driver(
+    structure: ht.Structure, summary: ht.Method, spark: SparkSession, rows: pa.Table, tmp_path: Path
 ) -> None:
+    """Where epsilon is large, noise is 0, but once in 10^8: they are those of one machine."""
+    settings: dict[str, Any] = {
+        "domain": ht.Domain(x=ht.integers(0, 49), y=ht.integers(0, 9)),
+        "epsilon": 1000,
+        "summary": summary,
+        "structure": structure,
+        "anyway": True,
+    }
+    here = ht.publish(rows, output=tmp_path / "here.parquet", **settings)
+    there = ht.publish(spark.createDataFrame(rows), output=tmp_path / "there.parquet", **settings)
+
+    assert len(there) > 10
+    assert there.to_arrow().equals(here.to_arrow())
+
+
+def test_cells_beyond_the_memory_of_the_driver_stop_before_the_charge(
+    spark: SparkSession, rows: pa.Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(counting, "default_memory", lambda: 1000)
     ledger = ht.Ledger.create(tmp_path / "people.ledger", epsilon=1, about="people")
-    summary = None if isinstance(structure, ht.CountSketch) else ht.Filter(cutoff=100, two_sided=False)
-    with pytest.raises(ht.BadChoice, match=r"is not drawn on Spark.*ht\.Dyadic"):
+    with pytest.raises(ht.LowMemory, match=r"need all occupied cells in the driver's memory.*ht\.Dyadic"):
         ht.publish(
             spark.createDataFrame(rows),
             domain=DOMAIN,
             epsilon=1,
-            summary=summary,
-            structure=structure,
+            summary=ht.Filter(cutoff=100, two_sided=False),
+            structure=ht.Tree(),
             output=tmp_path / "tree.parquet",
             ledger=ledger,
         )

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from hushtable.engines.local.engine import LOCAL
 from hushtable.engines.sliced.counting import Counted, CountRequest
-from hushtable.engines.spark.engine import SPARK
+from hushtable.engines.spark.engine import CONNECT, SPARK
 from hushtable.files.apart import Kept
 
 
@@ -37,7 +37,7 @@ class Engine(Protocol):
         """Count the rows. What does not fit in memory lives in files until the block ends."""
 
 
-_ENGINES: list[Engine] = [SPARK]
+_ENGINES: list[Engine] = [CONNECT, SPARK]
 
 
 def register(engine: Engine) -> None:

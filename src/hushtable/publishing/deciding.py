@@ -46,7 +46,6 @@ from hushtable.publishing.choices import (
     usual_plan,
     usual_structure,
 )
-from hushtable.publishing.judging import check_on_spark
 from hushtable.publishing.paying import Payment
 from hushtable.publishing.recipe import Recipe, WantedSummary
 from hushtable.structures.cells import Cells
@@ -166,8 +165,6 @@ def decided(recipe: Recipe) -> Decision:
         law=law,
         whole=entire,
     )
-    if distributed:
-        check_on_spark(noised)  # before it is waited for
     return Decision(
         recipe=recipe,
         domain=domain,

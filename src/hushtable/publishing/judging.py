@@ -12,14 +12,6 @@ from hushtable.planning.judges import judged
 from hushtable.planning.plan import PLAN_RULE, Plan
 from hushtable.release.assumed import Assumption
 from hushtable.release.terms import Terms, as_text
-from hushtable.structures.structure import Structure
-
-
-def check_on_spark(structure: Structure) -> None:
-    """Raise unless slices of this structure are drawn on their own, as workers do."""
-    if not structure.sliced:
-        fact = f"{structure.called} is not drawn on Spark, whose workers hold a part of the cells each"
-        raise BadChoice(fact, "Use ht.Dyadic(), ht.Haar() or cells; or publish from files, on one machine.")
 
 
 def check_plan(plan: Plan, terms: Terms) -> None:

@@ -232,7 +232,7 @@ def _drawn_and_written(
         counts=rows.counts,
         weights=rows.weights,
         overwrite=recipe.overwrite,
-        rows_in_a_file=ROWS_IN_A_FILE if decision.distributed else None,
+        rows_in_a_file=ROWS_IN_A_FILE if decision.distributed and decision.structure.sliced else None,
         kept=kept,
     )
     payment.finish(digest)

@@ -56,7 +56,7 @@ def check_versions(files: Iterable[str], found_in: Callable[[str], Iterable[str]
             for pattern, kind in _BY_NAME:
                 if pattern.fullmatch(part):
                     raise _refused(file, kind)
-        for folder in _with_folders_above(file):
+        for folder in with_folders_above(file):
             if folder in seen:
                 break
             seen.add(folder)
@@ -90,7 +90,7 @@ def _marks_here(folder: str) -> Iterator[str]:
             yield from glob(os.path.join(escape(folder), pattern))
 
 
-def _with_folders_above(path: str) -> Iterator[str]:
+def with_folders_above(path: str) -> Iterator[str]:
     """Yield a path and all folders above it, which start behind `scheme://host` where there is one."""
     root = re.match(r"[a-zA-Z][\w+.-]*:(//[^/]*)?|", path)
     first = 0 if root is None else root.end()

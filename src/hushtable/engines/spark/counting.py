@@ -4,14 +4,14 @@
 
 Promise: what `sliced.counting` promises, by the same code. Counts stay on the workers, and are the same if
 they must be counted again. The driver sees where slices lie, how many cells of each are occupied, their sum,
-and what is drawn.
+and what is drawn; and all cells of a structure that is not drawn slice by slice.
 Cost: one pass over the data and one shuffle of packed keys. The driver's memory follows the slices and what
 is drawn, not the rows and not the cells.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -24,8 +24,8 @@ import numpy as np
 from hushtable.domain.keys import KeySpace, no_keys, sorted_with_places
 from hushtable.engines.sliced.bounding import drawn_salt
 from hushtable.engines.sliced.closing import RunTexts
-from hushtable.engines.sliced.counting import CountRequest, joined
-from hushtable.engines.sliced.engine import as_bytes
+from hushtable.engines.sliced.counting import CountedRows, CountRequest, joined
+from hushtable.engines.sliced.engine import as_bytes, default_memory
 from hushtable.engines.sliced.keying import Tally
 from hushtable.engines.sliced.naming import check_distinct, folded
 from hushtable.engines.sliced.rows import words_of
@@ -40,6 +40,7 @@ from hushtable.engines.spark.tasks import (
     Cut,
     NodeCut,
     Reading,
+    Work,
     bound_units,
     cells_in,
     changed,
@@ -56,19 +57,24 @@ from hushtable.engines.spark.tasks import (
 )
 from hushtable.engines.spark.texts import Numbering, TextCut
 from hushtable.engines.spark.watching import Watch
-from hushtable.errors import BadData, BadQuery, HushtableError, InternalError
+from hushtable.errors import BadData, BadQuery, HushtableError, InternalError, LowMemory
 from hushtable.laws.sensitivities import Sensitivities
 from hushtable.noise import BitSource, KeyStream
 from hushtable.structures.axes import AxisSpace
 from hushtable.structures.trees import DyadicTree, HaarTree
 from hushtable.table.lifting import lifted_above
-from hushtable.table.slices import Candidates, Cells, Slices, SlicesHere, Task
+from hushtable.table.slices import Candidates, Cells, Slices, SlicesHere, Task, split
 from hushtable.table.sparse import SparseTable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _READ_AT_ONCE = 1 << 21  # candidates that come to the driver together
+_COPIES = 6  # of a cell, while all nodes that hold it are found and drawn
+_DRIVER = (
+    "Trees that are pruned or consistent, hierarchies, product trees, cubes and sketches need all occupied "
+    "cells in the driver's memory: use a larger machine for it, or ht.Dyadic(), ht.Haar() or cells."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,18 +193,20 @@ class CountedOnSpark:
 
 
 @contextmanager
-def counted_on_spark(frame: DataFrame, request: CountRequest) -> Iterator[CountedOnSpark]:
-    """Count the rows of a DataFrame."""
+def counted_on_spark(frame: DataFrame, request: CountRequest) -> Iterator[CountedOnSpark | CountedRows]:
+    """Count the rows of a DataFrame. Cells stay on the workers, unless all are needed in one memory."""
     domain, measure, nodes, entropy = request.domain, request.measure, request.nodes, request.entropy
     spark = session_of(frame)
     check_frame(frame)
-    if request.query is not None and request.rows_are_units:
-        fact = "a query over whole tables is not run by workers, who see a part of the rows each"
-        raise BadQuery(fact, "Prepare the rows with Spark itself, and pass that DataFrame without a query.")
+    check_row_by_row(request)
     room = MEMORY if request.memory is None else as_bytes(request.memory)
-    tree, line = (None, None) if nodes is None or not nodes.axes else (nodes.axes[0].tree, nodes.axes[0].line)
+    # What workers cannot draw a part of is drawn here, from all cells.
+    whole = nodes is not None and not nodes.structure.sliced
+    tree, line = (None, None)
+    if nodes is not None and nodes.axes and not whole:
+        tree, line = nodes.axes[0].tree, nodes.axes[0].line
     reading = Reading(domain, measure, request.where, request.query, room, line=line)
-    rows = _columns(frame, reading)
+    rows = columns_read(frame, reading)
     salt = int(KeyStream().words(1)[0])
     reading = reading._replace(columns=tuple(rows.columns), salt=salt)
     reading = checked(reading, ran(rows.limit(0).toArrow))
@@ -206,7 +214,7 @@ def counted_on_spark(frame: DataFrame, request: CountRequest) -> Iterator[Counte
         # Removed last: when it goes, no job is at work that would write to it again.
         staging = stack.enter_context(staging_folder(spark))
         watch = Watch(spark, stack.enter_context(at_work(spark)), request.progress)
-        runs = _runs(rows, reading, entropy)
+        runs = runs_of(rows, reading, entropy)
         with watch.step("Reading", stages=1 if measure.unit is None else 2):
             found = _kept(runs, stack, "size", "sample", "mark")
         workers = spark.sparkContext.defaultParallelism
@@ -233,7 +241,7 @@ def counted_on_spark(frame: DataFrame, request: CountRequest) -> Iterator[Counte
         digests = [bytes(row["digest"]) for row in facts]
         above = lifted_above(cut.tree, cut.blocks, sums) if isinstance(cut, NodeCut) else []
         numbering = Numbering(domain, list(map(sum, occupied))) if domain.unlisted else None
-        yield CountedOnSpark(
+        there = CountedOnSpark(
             reading.space if numbering is None else numbering.space,
             SlicesOnSpark(
                 spark, counted, cut, occupied, digests, SlicesHere(above), staging, watch, numbering
@@ -242,24 +250,44 @@ def counted_on_spark(frame: DataFrame, request: CountRequest) -> Iterator[Counte
             sums=sum(sums),
             sensitivity=measure.sensitivities,
         )
+        yield _gathered(there, request) if whole else there
+
+
+def _gathered(counted: CountedOnSpark, request: CountRequest) -> CountedRows:
+    """Return a table with all cells in the driver's memory: before anything is paid for."""
+    cells = sum(map(sum, counted.slices.occupied))
+    if cells * 8 * (counted.slices.words + 1) * _COPIES > default_memory():
+        raise LowMemory(_DRIVER)
+    parts = split(counted.table(), parts=request.workers)
+    here = SlicesHere(parts, request.workers, request.progress)
+    return CountedRows(counted.space, here, counted.tally, counted.sensitivity)
 
 
 def session_of(frame: DataFrame) -> SparkSession:
     """Return the session of a DataFrame."""
-    if ".connect." in type(frame).__module__:
-        fact = "this DataFrame belongs to a session of Spark Connect, which shows no files of its workers"
-        raise BadData(fact, "Publish from a program that runs on the cluster, as by spark-submit.")
     if not hasattr(frame, "repartitionById"):
         import pyspark
 
         fact = f"pyspark {pyspark.__version__} is too old, and may be that of the cluster"
         raise BadData(fact, "Publishing on Spark needs 4.1 or newer.")
-    if frame.isStreaming:
-        raise BadData("this DataFrame is a stream, which has no end", "Publish what it has written so far.")
+    check_ends(frame)
     return frame.sparkSession
 
 
-def _columns(frame: DataFrame, reading: Reading) -> DataFrame:
+def check_ends(frame: DataFrame) -> None:
+    """Raise if a DataFrame is a stream."""
+    if frame.isStreaming:
+        raise BadData("this DataFrame is a stream, which has no end", "Publish what it has written so far.")
+
+
+def check_row_by_row(request: CountRequest) -> None:
+    """Raise where a query would need more rows than a worker sees."""
+    if request.query is not None and request.rows_are_units:
+        fact = "a query over whole tables is not run by workers, who see a part of the rows each"
+        raise BadQuery(fact, "Prepare the rows with Spark itself, and pass that DataFrame without a query.")
+
+
+def columns_read(frame: DataFrame, reading: Reading) -> DataFrame:
     """Return the columns that may be read, of a frame that has none of their names twice."""
     check_distinct(frame.columns, "the data have")
     needed, there = ({folded(name) for name in names} for names in (reading.names, frame.columns))
@@ -271,15 +299,17 @@ def _columns(frame: DataFrame, reading: Reading) -> DataFrame:
     return frame.select(*(f"`{name.replace('`', '``')}`" for name in names))
 
 
-def _runs(rows: DataFrame, reading: Reading, entropy: BitSource) -> DataFrame:
-    """Return sorted runs of keys, of each unit as much as it may count."""
+def runs_of(
+    rows: DataFrame, reading: Reading, entropy: BitSource, after: Callable[[Work], Work] = lambda work: work
+) -> DataFrame:
+    """Return sorted runs of keys, of each unit as much as it may count. `after` adds to what tasks do."""
     unit = reading.measure.unit
     rows = rows.toDF(*(f"c{place}" for place in range(len(reading.columns))))
     if unit is None:
-        return rows.mapInArrow(partial(silent, partial(read_runs, reading)), SCHEMA)
+        return rows.mapInArrow(partial(silent, after(partial(read_runs, reading))), SCHEMA)
     schema = ", ".join(f"{name} {kind}" for name, kind in unit_columns(reading).items())
     keyed = partial(silent, partial(read_units, reading), tell=partial(tell_by_unit, reading))
-    bounded = partial(bound_units, reading, unit, drawn_salt(entropy))
+    bounded = after(partial(bound_units, reading, unit, drawn_salt(entropy)))
     return rows.mapInArrow(keyed, schema).repartition("unit").mapInArrow(partial(silent, bounded), SCHEMA)
 
 

@@ -39,7 +39,8 @@ _CAUSES = (
     (r"\AAn error occurred while calling \S+\Z|Connection refused", _GONE),
 )
 _LOGS = "Spark's logs say more, and may quote rows; the command shows them with HUSHTABLE_DEBUG=1."
-_PRINTING = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")  # pyspark's own, of what fails in a plan
+# pyspark's own, of what fails in a plan, and of what a server said.
+_PRINTING = ("DataFrameQueryContextLogger", "SQLQueryContextLogger", "pyspark.sql.connect.logging")
 _HINTS = {
     "a worker ran out of memory": "Give workers more memory, or fewer cores each.",
     "Spark ran out of memory": "Raise spark.executor.memory, or spark.driver.memory with a local master.",
@@ -56,19 +57,19 @@ def ran(action: Callable[[], _T]) -> _T:
     from pyspark.errors import PySparkException
 
     try:
-        with _unprinted():
+        with unprinted():
             return action()
     except HushtableError:
         raise
     except (Py4JNetworkError, ConnectionError):  # refused, reset or cut off, by when it ended
         instead = BadData(_GONE, _HINTS[_GONE])
     except (PySparkException, Py4JError, OSError, EOFError) as error:
-        instead = _replaced(str(error))
+        instead = replaced_job(str(error))
     raise instead
 
 
 @contextmanager
-def _unprinted() -> Iterator[None]:
+def unprinted() -> Iterator[None]:
     """Keep what pyspark says of errors in this thread from being printed: it quotes rows."""
     from pyspark.logger import PySparkLogger
 
@@ -94,7 +95,7 @@ def undone(action: Callable[[], object]) -> bool:
     try:
         action()
     except Py4JJavaError as error:  # it is there, and says no
-        instead = _replaced(str(error))
+        instead = replaced_job(str(error))
     except (Py4JError, ConnectionError):
         return False
     else:
@@ -102,7 +103,8 @@ def undone(action: Callable[[], object]) -> bool:
     raise instead
 
 
-def _replaced(text: str) -> BadData:
+def replaced_job(text: str) -> BadData:
+    """Return an error in the place of one of Spark's."""
     for pattern, fact in _CAUSES:
         if re.search(pattern, text, re.IGNORECASE):
             return BadData(fact, _HINTS.get(fact, _LOGS))

@@ -66,8 +66,6 @@ def check_named(data: Sequence[str]) -> None:
 
 def local_paths(frame: DataFrame) -> list[str]:
     """Return the files and folders of this machine that a DataFrame reads, as far as its plan names them."""
-    if ".connect." in type(frame).__module__:
-        return []  # which is refused before anything is read
     # Planning may compute what the owner's expressions say of a row, and quote it.
     found = [unquote(path) for path in ran(frame.inputFiles)]
     found += [root for _, roots in _locations(frame) for root in roots]
@@ -149,7 +147,7 @@ def _files(spark: SparkSession, roots: Sequence[Any]) -> DataFrame:
     _check_versions(spark, paths)
     # As bytes: only the names of files are asked for, whatever is in them.
     as_bytes = spark.read.format("binaryFile").option("recursiveFileLookup", "true")
-    files = _data_files(spark, [as_bytes.load([_as_it_is(path) for path in paths])])
+    files = _data_files(spark, [as_bytes.load([as_it_is(path) for path in paths])])
     _check_files(files)
     _check_versions(spark, files)
     examples = [
@@ -170,7 +168,7 @@ def _files(spark: SparkSession, roots: Sequence[Any]) -> DataFrame:
     else:
         hint = "Give one of them at a time, or the folder above."
         raise BadData("the paths do not have the same columns in the names of folders", hint)
-    escaped = [_as_it_is(path) for path in paths]
+    escaped = [as_it_is(path) for path in paths]
     before = spark.conf.get(_GUESSED)
     spark.conf.set(_GUESSED, "false")  # their values are text, as they are on one machine
     try:
@@ -188,7 +186,7 @@ def _files(spark: SparkSession, roots: Sequence[Any]) -> DataFrame:
     return frame
 
 
-def _as_it_is(path: str) -> str:
+def as_it_is(path: str) -> str:
     """Return a path for a reader that would take it for a pattern."""
     return re.sub(r"([*?\[\]{}\\])", r"\\\1", path)
 
@@ -241,7 +239,7 @@ def _check_versions(spark: SparkSession, paths: Sequence[str]) -> None:
 
         base = folder.rstrip("/")
         try:
-            pattern = jvm.org.apache.hadoop.fs.Path(f"{_as_it_is(base)}/{wanted}")
+            pattern = jvm.org.apache.hadoop.fs.Path(f"{as_it_is(base)}/{wanted}")
             found = pattern.getFileSystem(settings).globStatus(pattern) or []
         except Py4JJavaError:
             return []  # it may not be listed: a folder above those that were given

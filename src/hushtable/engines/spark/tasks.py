@@ -52,6 +52,7 @@ if TYPE_CHECKING:
 
     Batches = Iterator[pa.RecordBatch]
 
+Work: TypeAlias = "Callable[[Batches], Batches]"
 MEMORY = 1 << 29  # of DuckDB in a task: beyond it, which only bounding of units needs, it spills
 _RUN = 1 << 20  # rows of a run
 _SAMPLED = 256  # keys of a run that tell the driver where its rows lie
@@ -72,6 +73,7 @@ class Reading(NamedTuple):
     columns: tuple[str, ...] = ()
     zone: str | None = None  # of times that have none: the driver's, for workers may have others
     line: Line | None = None  # cells are known by their places in it
+    rows: int = _RUN  # of a run
 
     @property
     def readers(self) -> list[str]:
@@ -97,7 +99,7 @@ class Reading(NamedTuple):
     def run_rows(self) -> int:
         """How many rows a run has: of long texts fewer, for Arrow wants less than 2 GiB of a column."""
         longest = [each.values.longest for each in self.domain.attributes if isinstance(each.values, AnyText)]
-        return min(_RUN, _RUN * 64 // max(longest, default=1))
+        return min(self.rows, self.rows * 64 // max(longest, default=1))
 
     def run(self, batch: pa.RecordBatch, reader: KeyReader) -> pa.RecordBatch:
         """Return rows as a sorted run; with some of its keys for the driver, unless they hold texts."""
@@ -179,7 +181,7 @@ def checked(reading: Reading, rows: pa.Table) -> Reading:
 
 
 def silent(
-    work: Callable[[Batches], Batches],
+    work: Work,
     batches: Batches,
     tell: Callable[[HushtableError | Tally], pa.RecordBatch] = told,
 ) -> Batches:
