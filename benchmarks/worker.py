@@ -70,6 +70,15 @@ def every_cell(cells: int) -> Numbers:
     return {"seconds": perf_counter() - start}
 
 
+def load(names: Sequence[str]) -> Numbers:
+    """Load modules, and do nothing with them."""
+    from importlib import import_module
+
+    for name in names:
+        import_module(name)
+    return {}
+
+
 def write_rows(name: str, rows: int, folder: str) -> Numbers:
     """Write made-up rows and their domain."""
     from benchmarks.rows import write
@@ -261,6 +270,7 @@ JOBS: dict[str, Callable[..., Numbers]] = {
     "summary": summary,
     "cold": cold,
     "every_cell": every_cell,
+    "load": load,
     "write_rows": write_rows,
     "count": count,
     "publish": publish,

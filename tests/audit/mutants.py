@@ -126,6 +126,20 @@ MUTANTS = [
     ),
     # What one person changes.
     _(
+        "sensitivity: sums of tables wrap",
+        "table/adding.py",
+        "narrow = self._sizes < LARGEST_COUNT / 2",
+        "narrow = True",
+        "tests/table/test_adding.py::test_marginals_are_the_sums_of_their_cells",
+    ),
+    _(
+        "sensitivity: amounts are added up without a limit where there are few cells",
+        "engines/sliced/counting.py",
+        "plain = measure.amount_column is None and not domain.unlisted",
+        "plain = not domain.unlisted",
+        "tests/engines/test_summing.py::test_amounts_saturate_in_small_domains_too",
+    ),
+    _(
         "sensitivity: coarser tables as if they were cells",
         "structures/structure.py",
         "return own + (self.per_cell - self.finest) * law.change(cells.added_up())",

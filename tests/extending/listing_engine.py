@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from hushtable.engines.sliced.counting import CountedRows, CountRequest, counted_here
+from hushtable.engines.sliced.counting import Counted, CountRequest, counted_here
 from hushtable.engines.sliced.paths import kept_paths
 from hushtable.engines.sliced.rows import opened_object
 from hushtable.files.apart import Kept
@@ -44,7 +44,7 @@ class ListingEngine:
         return kept_paths([])
 
     @contextmanager
-    def counted(self, data: Listing, request: CountRequest) -> Iterator[CountedRows]:
+    def counted(self, data: Listing, request: CountRequest) -> Iterator[Counted]:
         """Count the rows; what does not fit in memory lives in files until the block ends."""
         room, workers = request.room // 4, request.workers
         with opened_object(data.table(), request.wanted, memory=room, threads=workers) as rows:

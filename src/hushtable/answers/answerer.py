@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +13,11 @@ from hushtable.answers.estimation.law import Assumption
 from hushtable.answers.estimation.parts import Answers
 from hushtable.answers.question import Question
 from hushtable.answers.sketched.rows import Combine
-from hushtable.answers.synthetic.rows import SyntheticRows
 from hushtable.conditions.selection import Selection
 from hushtable.errors import BadQuery
+
+if TYPE_CHECKING:
+    from hushtable.answers.synthetic.rows import SyntheticRows
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,6 @@ from hushtable.answers.noise_share import NoiseShare, noise_share
 from hushtable.answers.others import without
 from hushtable.answers.question import Question
 from hushtable.answers.sketched.rows import Combine
-from hushtable.answers.synthetic.rows import SyntheticRows
 from hushtable.conditions.conditions import selected
 from hushtable.conditions.naming import place_of
 from hushtable.conditions.selection import Selection
@@ -40,6 +39,8 @@ from hushtable.release.record import ReleaseFile
 if TYPE_CHECKING:
     import pyarrow as pa
     from matplotlib import figure
+
+    from hushtable.answers.synthetic.rows import SyntheticRows
 else:
     pa, figure = Later("pyarrow"), Later("matplotlib.figure")
 

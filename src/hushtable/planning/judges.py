@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from hushtable.errors import BadChoice
 from hushtable.methods.settings import LARGEST_SIZE, Method
-from hushtable.planning.judging import Verdict
 from hushtable.structures.structure import Structure
 
 if TYPE_CHECKING:
+    from hushtable.planning.judging import Verdict
     from hushtable.planning.plan import Plan
 
 

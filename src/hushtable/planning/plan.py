@@ -54,8 +54,6 @@ from hushtable.structures.pruned import Tree
 from hushtable.structures.sketch import CountSketch
 from hushtable.structures.structure import Structure
 
-PLAN_RULE = "plan-1"  # the name and version of what is recommended, as a release records it
-
 _SIZES = (100, 1000, 10_000, 100_000, 1_000_000)
 _MOST_CELLS = 10**6  # up to which noise on every cell is a choice
 _AS_GOOD = 1.05  # errors within this factor are as good: no assumption is so close

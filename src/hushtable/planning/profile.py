@@ -15,6 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from hushtable.errors import BadPlan, shown
 
+PLAN_RULE = "plan-1"  # the name and version of what a plan recommends, as a release records it
+
 Array = NDArray[np.float64]
 
 LARGEST_DOMAIN = 10**300  # beyond which floats do not count

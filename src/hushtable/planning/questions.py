@@ -39,7 +39,6 @@ from hushtable.planning.sharing import (
 )
 from hushtable.planning.wording import aligned, number, paragraph, percent
 from hushtable.structures.lattice import TableLattice
-from hushtable.structures.pruned import Tree
 from hushtable.structures.structure import Structure
 from hushtable.structures.tables import Tables
 
@@ -420,6 +419,8 @@ def _tree(domain: Domain, questions: Sequence[AskedQuestion], size: int) -> Stru
         rest = "ask at a coarser level, raise the size, or publish a tree alone: structure=ht.Tree()."
         hint = instead + (rest if instead else rest[0].upper() + rest[1:])
         raise BadChoice(fact, hint)
+    from hushtable.structures.pruned import Tree
+
     if len(question.ranges) > 1:
         return Tree(order="morton")
     names = sorted(domain.names, key=lambda name: domain.places[name] in question.ranges)

@@ -16,11 +16,10 @@ from hushtable.domain.kinds import plain
 from hushtable.laws.costs import Cost
 from hushtable.methods.settings import Method
 from hushtable.planning.laws import cutoffs
-from hushtable.planning.predictions import Prediction, score
-from hushtable.structures.pruned import Tree
 
 if TYPE_CHECKING:
     from hushtable.planning.plan import Plan
+    from hushtable.planning.predictions import Prediction
 
 WIDTH = 100
 _IN_FULL = 1e9
@@ -155,6 +154,8 @@ def _rows(plan: Plan) -> str:
 
 def _errors(plan: Plan) -> str:
     """Return the errors of each summary, beside those of knowing nothing."""
+    from hushtable.planning.predictions import score
+
     sizes = list(plan.zero_errors)
     known = [(name_of(each), each.errors) for each in plan.predictions]
     known.append(("answering 0", plan.zero_errors))
@@ -187,6 +188,8 @@ def _questions(plan: Plan, asked: dict[str, tuple[float, float]]) -> str:
 
 def _ranges(plan: Plan, tree: Prediction) -> str:
     """Return the errors over ranges, of cells and of a tree, and which of them to take."""
+    from hushtable.structures.pruned import Tree
+
     cells = plan.recommended
     lines = [["ranges of so many cells", *map(number, tree.errors), "mean", "rows", "real"]]
     for name, each in ((f"cells, {name_of(cells)}", cells), (tree_name(tree), tree)):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hushtable.domain.domain import Domain
 from hushtable.errors import BadChoice
@@ -19,13 +19,16 @@ from hushtable.laws.rationals import Rational
 from hushtable.laws.sensitivities import Sensitivities
 from hushtable.methods.settings import METHODS, Method, Priority
 from hushtable.methods.tuning import AUTO_CUTOFF, auto_cutoff, marginal_method
-from hushtable.planning.plan import PLAN_RULE, Plan
+from hushtable.planning.profile import PLAN_RULE
 from hushtable.planning.questions import QuestionPlan, asked_questions, planned_by_default, planned_for
 from hushtable.planning.sharing import Budget
 from hushtable.structures.cells import Cells
 from hushtable.structures.registry import as_structure, is_structure
 from hushtable.structures.structure import NodeSpace, Structure
 from hushtable.structures.table_space import largest_of
+
+if TYPE_CHECKING:  # who publishes without a plan does not wait for it
+    from hushtable.planning.plan import Plan
 
 AUTO = "auto"
 THRESHOLD = "threshold-1"  # the rule by which a cutoff follows from epsilon and delta

@@ -7,10 +7,11 @@ the owner declares and assumes and from public facts; no row is read, and nothin
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hushtable.domain.domain import Domain, as_domain
 from hushtable.domain.units import unit_name
@@ -20,7 +21,6 @@ from hushtable.laws.costs import Cost
 from hushtable.laws.geometric import Geometric
 from hushtable.laws.law import NoiseLaw, law_to_draw
 from hushtable.laws.registry import law_named
-from hushtable.ledger.ledger import Ledger
 from hushtable.planning.judges import check_covered, judged, planned_size
 from hushtable.planning.laws import (
     check_values,
@@ -31,8 +31,6 @@ from hushtable.planning.laws import (
     of_cells,
     usual_law,
 )
-from hushtable.planning.plan import Plan
-from hushtable.planning.plan import plan as planned
 from hushtable.planning.sharing import Budget
 from hushtable.publishing.choices import (
     AUTO,
@@ -50,6 +48,9 @@ from hushtable.publishing.paying import Payment
 from hushtable.publishing.recipe import Recipe, WantedSummary
 from hushtable.structures.cells import Cells
 from hushtable.structures.structure import Structure
+
+if TYPE_CHECKING:  # who publishes without a plan does not wait for it
+    from hushtable.planning.plan import Plan
 
 _TOTAL_SHARE = Fraction(1, 50)
 
@@ -93,7 +94,11 @@ class Decision:
     def payment(self) -> Payment:
         """Return how it is paid for; nothing is charged yet."""
         ledger: Any = self.recipe.ledger
-        account = Ledger.open(ledger) if ledger else None
+        account = None
+        if ledger:
+            from hushtable.ledger.ledger import Ledger
+
+            account = Ledger.open(ledger)
         return Payment(account, cost=self.cost, output=self.output, known=ledger is False)
 
 
@@ -186,7 +191,7 @@ def _law(recipe: Recipe, domain: Domain, *, distributed: bool) -> type[NoiseLaw]
         return law_of_unlisted(recipe.cost, one=one)
     if recipe.law is not None or usual_law(recipe.cost) is not None:
         return law_for(recipe.cost, recipe.law, one=one)
-    if isinstance(recipe.plan, Plan):
+    if recipe.plan is not None and not isinstance(recipe.plan, Mapping):
         return law_named(recipe.plan.law_name)
     if wanted is None and recipe.summary is None and recipe.plan is None:
         planned = partial(usual_plan, domain, ask=recipe.ask, size=recipe.size, distributed=distributed)
@@ -252,8 +257,13 @@ def _plan(
 ) -> Plan | None:
     """Return the plan, made from its assumptions where it is not there yet."""
     given: Any = recipe.plan
-    if given is None or isinstance(given, Plan):
-        if given is not None and recipe.size is not None and recipe.summary is None:
+    if given is None:
+        return None
+    from hushtable.planning.plan import Plan
+    from hushtable.planning.plan import plan as planned
+
+    if isinstance(given, Plan):
+        if recipe.size is not None and recipe.summary is None:
             raise BadChoice("a plan has a size, and another was given", "Leave `size` out, or plan with it.")
         return given
     # A sketch is compared with cells of as many rows as it has buckets.

@@ -6,12 +6,16 @@ Promise: a refusal follows from the terms and the plan alone, both public, so it
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from hushtable.errors import BadChoice, WastedRelease
 from hushtable.planning.judges import judged
-from hushtable.planning.plan import PLAN_RULE, Plan
+from hushtable.planning.profile import PLAN_RULE
 from hushtable.release.assumed import Assumption
 from hushtable.release.terms import Terms, as_text
+
+if TYPE_CHECKING:  # who publishes without a plan does not wait for it
+    from hushtable.planning.plan import Plan
 
 
 def check_plan(plan: Plan, terms: Terms) -> None:

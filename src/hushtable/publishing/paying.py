@@ -15,11 +15,13 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import ParamSpec, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from hushtable.errors import HushtableError, LowMemory, Stopped, short_of_memory
 from hushtable.laws.costs import Cost
-from hushtable.ledger.ledger import Ledger
+
+if TYPE_CHECKING:
+    from hushtable.ledger.ledger import Ledger
 
 _LOG = logging.getLogger("hushtable")  # what was declared, paid and published: nothing of a row
 _P = ParamSpec("_P")

@@ -17,10 +17,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 from inspect import signature
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from hushtable.answers.release import Release, open_release
 from hushtable.domain.domain import Domain
+from hushtable.domain.later import Later
 from hushtable.domain.measure import Unit
 from hushtable.engines.counting import counted_rows
 from hushtable.engines.local.addresses import located
@@ -35,10 +36,8 @@ from hushtable.laws.law import NoiseLaw, law_to_draw
 from hushtable.laws.rationals import Rational
 from hushtable.laws.registry import law_named
 from hushtable.laws.sensitivities import Sensitivities
-from hushtable.ledger.ledger import Ledger
 from hushtable.methods.settings import Method
 from hushtable.noise import BitSource, KeyStream, cell_noise
-from hushtable.planning.plan import Plan
 from hushtable.publishing.deciding import Decision, decided
 from hushtable.publishing.joining import finished, listed
 from hushtable.publishing.judging import check_plan, check_worth, recorded
@@ -55,6 +54,12 @@ from hushtable.summaries.flat import expected_empty
 from hushtable.summaries.summary import Summary
 from hushtable.table.progress import Progress, unheard
 
+if TYPE_CHECKING:  # who needs neither does not wait for them
+    from hushtable.ledger import ledger as ledgers
+    from hushtable.planning import plan as plans
+else:
+    ledgers, plans = Later("hushtable.ledger.ledger"), Later("hushtable.planning.plan")
+
 _LARGEST_SETTING = 10**300  # of a cutoff or a threshold: a release keeps them as floats too
 
 
@@ -70,7 +75,7 @@ def publish(
     size: int | None = None,
     ask: Sequence[object] | str | None = None,
     summary: Method | Mapping[str, Any] | str | None = None,
-    plan: Plan | Mapping[str, Any] | None = None,
+    plan: plans.Plan | Mapping[str, Any] | None = None,
     anyway: bool = False,
     structure: Structure | Mapping[str, Any] | str | None = None,
     unit: Unit | Mapping[str, Any] | None = None,
@@ -84,7 +89,7 @@ def publish(
     total_share: Rational | None = None,
     left_out_share: Rational | None = None,
     law: str | None = None,
-    ledger: Ledger | str | os.PathLike[str] | Literal[False] | None = None,
+    ledger: ledgers.Ledger | str | os.PathLike[str] | Literal[False] | None = None,
     memory: int | str | None = None,
     overwrite: bool = False,
     name: str | None = None,
@@ -313,7 +318,7 @@ def _named(recipe: Recipe) -> list[str]:
     return [recipe.data] if isinstance(recipe.data, str) else recipe.data
 
 
-def kept_files(data: Any, domain: Domain, ledger: Ledger | None) -> Kept:
+def kept_files(data: Any, domain: Domain, ledger: ledgers.Ledger | None) -> Kept:
     """Return all files that a publication reads or charges: its output is none of them, nor among them."""
     origins = [Kept.file(each.path, each.what, known_as=(each.device, each.inode)) for each in domain.origins]
     account = [] if ledger is None else [Kept.file(ledger.path, "the ledger")]

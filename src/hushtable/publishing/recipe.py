@@ -20,25 +20,30 @@ from difflib import get_close_matches
 from fractions import Fraction
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 from hushtable.answers.release import Release, open_release
 from hushtable.domain.domain import Domain, as_domain
+from hushtable.domain.later import Later
 from hushtable.domain.measure import Measure, Unit
 from hushtable.engines.local.addresses import Address, as_address, located
 from hushtable.errors import BadChoice, BadDomain, BadMethod, BadNumber, BadSettings, shown
 from hushtable.laws.costs import Cost, wanted_cost
 from hushtable.laws.rationals import Rational, as_count, as_fraction
 from hushtable.laws.registry import law_named
-from hushtable.ledger.ledger import Ledger
 from hushtable.methods.settings import Method, check_method
 from hushtable.planning.laws import usual_law
-from hushtable.planning.plan import Plan
 from hushtable.planning.profile import Profile
 from hushtable.publishing.choices import AUTO, SUMMARIES
 from hushtable.release.terms import Terms, as_text
 from hushtable.structures.registry import as_structure, is_structure, structure_of
 from hushtable.structures.structure import Structure
+
+if TYPE_CHECKING:  # who needs neither does not wait for them
+    from hushtable.ledger import ledger as ledgers
+    from hushtable.planning import plan as plans
+else:
+    ledgers, plans = Later("hushtable.ledger.ledger"), Later("hushtable.planning.plan")
 
 ASSUMPTIONS = ("expect_cells", "expect_mean", "expect_sd", "profile", "like")  # words of a plan
 _PATHS_OF_PLAN = ("profile", "like")
@@ -116,12 +121,12 @@ class Recipe:
     total_share: Rational | None = None
     left_out_share: Rational | None = None
     law: str | None = None
-    ledger: Ledger | str | os.PathLike[str] | Literal[False] | None = None
+    ledger: ledgers.Ledger | str | os.PathLike[str] | Literal[False] | None = None
     ask: Sequence[object] | str | None = None
     size: int | None = None
     structure: Structure | Mapping[str, Any] | str | None = None
     summary: Method | WantedSummary | Mapping[str, Any] | str | None = None
-    plan: Plan | Mapping[str, Any] | None = None
+    plan: plans.Plan | Mapping[str, Any] | None = None
     anyway: bool = False
     output: str | os.PathLike[str] | None = None
     overwrite: bool = False
@@ -415,12 +420,12 @@ def _unit(given: object) -> Unit | None:
 
 def _ledger(given: object) -> str | Literal[False] | None:
     """Return the path of a ledger, None if nothing is said, or False if none is to be charged."""
-    if isinstance(given, Ledger):
-        return os.fspath(given.path)
     if given is None or given is False:
         return given
     if isinstance(given, str | os.PathLike):
         return _path(given, "ledger")
+    if isinstance(given, ledgers.Ledger):
+        return os.fspath(given.path)
     hint = "Give the path of a ledger, or False if you keep count elsewhere."
     raise BadChoice(f"ledger={shown(given)} is not a ledger", hint)
 
@@ -495,11 +500,13 @@ def _setting(value: Any, name: str) -> Fraction | Literal["auto"] | None:
     return value if value is None or value == AUTO else as_fraction(value, name=name)
 
 
-def _plan(given: object) -> Plan | Mapping[str, Any] | None:
+def _plan(given: object) -> plans.Plan | Mapping[str, Any] | None:
     """Return a plan, or what one is to assume."""
-    if given is None or isinstance(given, Plan):
-        return given
+    if given is None:
+        return None
     if not isinstance(given, Mapping):
+        if isinstance(given, plans.Plan):
+            return given
         raise BadMethod("plan", type(given).__name__, "a plan", "ht.plan(...)")
     for word in given:
         if word not in ASSUMPTIONS:

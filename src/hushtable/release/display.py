@@ -6,7 +6,6 @@ that does not print: none moves the cursor, starts a line or turns the direction
 
 from __future__ import annotations
 
-from html import escape
 from math import log10
 from typing import TYPE_CHECKING
 
@@ -38,6 +37,8 @@ def text(release: ReleaseFile) -> str:
 
 def html(release: ReleaseFile) -> str:
     """Return the same with the first rows, for a notebook."""
+    from html import escape  # here: it is slow to load
+
     head = release.first_rows(_SHOWN_ROWS)
     names = "".join(f"<th>{escape(name)}</th>" for name in head.column_names)
     rows = "".join(

@@ -1,41 +1,76 @@
 """The structures that are known, by their names.
 
 Promise: what is registered can be published, opened, asked and planned like those that are built in, once the
-rooms `summaries`, `answers` and `planning` know it too (docs/extending.md).
+rooms `summaries`, `answers` and `planning` know it too (docs/extending.md). One that is built in is loaded
+when it is asked for.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from importlib import import_module
 from typing import Any
 
 from hushtable.errors import BadChoice, shown
 from hushtable.structures.cells import Cells
-from hushtable.structures.dyadic import Dyadic
-from hushtable.structures.haar import Haar
-from hushtable.structures.hierarchy import Hierarchy
-from hushtable.structures.marginals import Marginals
-from hushtable.structures.product_dyadic import ProductDyadic
-from hushtable.structures.pruned import Tree
-from hushtable.structures.sketch import CountSketch
 from hushtable.structures.structure import Structure
-from hushtable.structures.tables import Tables
 
-STRUCTURES: dict[str, type[Structure]] = {
-    kind.name: kind
-    for kind in (Cells, Dyadic, Haar, ProductDyadic, Tree, Hierarchy, CountSketch, Marginals, Tables)
+_BUILT_IN = {
+    "cells": "cells.Cells",
+    "dyadic": "dyadic.Dyadic",
+    "haar": "haar.Haar",
+    "product-dyadic": "product_dyadic.ProductDyadic",
+    "tree": "pruned.Tree",
+    "hierarchy": "hierarchy.Hierarchy",
+    "sketch": "sketch.CountSketch",
+    "marginals": "marginals.Marginals",
+    "tables": "tables.Tables",
 }
+
+
+class _Known(Mapping[str, type[Structure]]):
+    """Kinds of structures by their names."""
+
+    def __init__(self) -> None:
+        self._added: dict[str, type[Structure]] = {}
+
+    def __getitem__(self, name: str) -> type[Structure]:
+        if name not in self._added:
+            module, kind = _BUILT_IN[name].split(".")
+            self._added[name] = getattr(import_module(f"hushtable.structures.{module}"), kind)
+        return self._added[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in _BUILT_IN or name in self._added
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys([*_BUILT_IN, *self._added]))
+
+    def __len__(self) -> int:
+        return len(_BUILT_IN.keys() | self._added.keys())
+
+    def add(self, kind: type[Structure]) -> None:
+        """Make a kind known that is not built in."""
+        self._added[kind.name] = kind
+
+
+STRUCTURES = _Known()
 
 
 def register_structure(kind: type[Structure]) -> type[Structure]:
     """Make a structure known under its name; it may be used as a decorator."""
-    if STRUCTURES.setdefault(kind.name, kind) is not kind:
+    if kind.name not in STRUCTURES:
+        STRUCTURES.add(kind)
+    if STRUCTURES[kind.name] is not kind:
         raise BadChoice(f"there is a structure {kind.name!r} already", "Give yours another name.")
     return kind
 
 
 def is_structure(value: object) -> bool:
     """Return whether a value is a structure that is known."""
-    return type(value) in STRUCTURES.values()
+    kind = type(value)
+    name = getattr(kind, "name", None)
+    return isinstance(name, str) and name in STRUCTURES and STRUCTURES[name] is kind
 
 
 def as_structure(choice: object) -> Structure:
@@ -53,7 +88,7 @@ def as_structure(choice: object) -> Structure:
             return STRUCTURES[choice]()
         raise BadChoice(f"the structure {choice!r} needs settings", f"Give {example}.")
     by_name = ", ".join(name for name, kind in STRUCTURES.items() if kind.example is None)
-    hint = f"Give ht.Tree(), ht.Dyadic(), {CountSketch.example}, or a name: {by_name}."
+    hint = f"Give ht.Tree(), ht.Dyadic(), {STRUCTURES['sketch'].example}, or a name: {by_name}."
     raise BadChoice(f"there is no structure {shown(choice)}", hint)
 
 

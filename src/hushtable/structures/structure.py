@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from hushtable.domain.attributes import Kind
     from hushtable.structures.axes import Axis
     from hushtable.structures.paths import RootedTree
-    from hushtable.structures.table_space import Marginal
+    from hushtable.structures.table_space import Marginal, TableSpace
 
 Codes = NDArray[np.int64]
 Entry = Callable[[str, Any], Any]  # the entry of a footer under a key, if it has this type; else a refusal
@@ -242,6 +242,11 @@ class NodeSpace(Protocol):
     def own_codes(self, number: int, codes: Codes) -> Codes:
         """Return codes of nodes of the marginal with this number as those of its cells."""
         return codes
+
+    @property
+    def cube(self) -> TableSpace | None:
+        """The tables, where each is added up from cells and has a summary of its own."""
+        return None
 
     @property
     def staying(self) -> int:

@@ -66,6 +66,11 @@ class TableSpace(NodeSpace):
     at: Domain
     column: str  # what the first column is called
 
+    @property
+    def cube(self) -> TableSpace:
+        """These tables."""
+        return self
+
     @cached_property
     def space(self) -> KeySpace:
         """What orders rows: table by table, and then by code."""
@@ -128,10 +133,12 @@ class TableSpace(NodeSpace):
 
     def cell_codes(self, number: int, codes: Codes) -> list[NDArray[np.int64]]:
         """Return the codes in a table of cells of the domain, a column for each of its items."""
-        own = [self.items[place] for place in self.marginals[number].places]
-        return [
-            codes_at(self.domain.attributes[item.place], item.level, codes[:, item.place]) for item in own
-        ]
+        return [self.item_codes(place, codes) for place in self.marginals[number].places]
+
+    def item_codes(self, place: int, codes: Codes) -> NDArray[np.int64]:
+        """Return the codes of one of the items in cells of the domain."""
+        item = self.items[place]
+        return codes_at(self.domain.attributes[item.place], item.level, codes[:, item.place])
 
     def named(self, domain: Domain) -> str:
         """Return how many tables there are, and the first of them."""

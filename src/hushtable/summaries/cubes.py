@@ -7,7 +7,7 @@ Cost: that of adding up each marginal, and of its summary.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, Protocol
 
@@ -20,9 +20,9 @@ from hushtable.noise import BitSource
 from hushtable.structures.table_space import TableSpace
 from hushtable.summaries.flat import check_changes, summarize_slices, summarize_table
 from hushtable.summaries.summary import Summary
-from hushtable.table.adding import marginals
 from hushtable.table.progress import Progress, unheard
-from hushtable.table.slices import Cells, Slices
+from hushtable.table.slices import Slices
+from hushtable.table.sparse import SparseTable
 
 
 class CountedCells(Protocol):
@@ -40,8 +40,8 @@ class CountedCells(Protocol):
     def sensitivity(self) -> Sensitivities | None:
         """What one unit changes in the cells, if that is known."""
 
-    def cells(self) -> Iterator[Cells]:
-        """Yield the occupied cells of each slice."""
+    def marginals(self, cube: TableSpace, numbers: Sequence[int]) -> list[SparseTable]:
+        """Return the sums of cells in some tables of a cube."""
 
 
 def draw_marginals(
@@ -66,7 +66,7 @@ def draw_marginals(
     tables = dict(
         zip(
             numbers,
-            marginals(counted.cells(), counted.space, cube, numbers, sensitivity=None),
+            counted.marginals(cube, numbers),
             strict=True,
         )
     )

@@ -8,7 +8,7 @@ Source: Cormode, Procopiuc, Srivastava, Tran, section 3.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, NamedTuple, Protocol, TypeAlias
@@ -24,16 +24,13 @@ from hushtable.structures.axes import AxisSpace
 from hushtable.structures.cells import Cells
 from hushtable.structures.registry import as_structure
 from hushtable.structures.structure import NodeSpace, Structure
-from hushtable.summaries.consistent import draw_consistent
+from hushtable.structures.table_space import TableSpace
 from hushtable.summaries.cubes import draw_marginals
 from hushtable.summaries.flat import check_method, summarize_slices, summarize_table
-from hushtable.summaries.hierarchies import check_hierarchy, draw_hierarchy
-from hushtable.summaries.pruned import check_pruned, draw_pruned
 from hushtable.summaries.summary import Summary
-from hushtable.table.adding import sketched
+from hushtable.table.adding import marginals, sketched
 from hushtable.table.lifting import lifted
 from hushtable.table.progress import Progress, unheard
-from hushtable.table.slices import Cells as SliceCells
 from hushtable.table.slices import Slices, SlicesHere, split
 from hushtable.table.sparse import SparseTable
 
@@ -54,8 +51,8 @@ class CellCounts(Protocol):
     def table(self) -> SparseTable:
         """Return all slices as one table in memory."""
 
-    def cells(self) -> Iterator[SliceCells]:
-        """Yield the occupied cells of each slice."""
+    def marginals(self, cube: TableSpace, numbers: Sequence[int]) -> list[SparseTable]:
+        """Return the sums of cells in some tables of a cube."""
 
     @property
     def sensitivity(self) -> Sensitivities | None:
@@ -149,6 +146,8 @@ class DrawAxes(_Flat):
         """Draw a summary of the nodes."""
         (method,) = methods
         if nodes.consistent_tree is not None:
+            from hushtable.summaries.consistent import draw_consistent
+
             return [draw_consistent(counted.table(), nodes, method, **bought.noise)]
         slices, guess = counted.lifted(nodes), bought.first_guess
         drawn = summarize_slices(slices, nodes.space, method, first_guess=guess, **bought.noise)
@@ -160,12 +159,16 @@ class DrawPruned:
 
     def check(self, nodes: Any, method: Method, *, law_at: LawAt) -> None:
         """Raise where noise alone would make the tree grow."""
+        from hushtable.summaries.pruned import check_pruned
+
         check_pruned(nodes, method, law_at=law_at)
 
     def __call__(
         self, counted: CellCounts, nodes: Any, methods: Sequence[Method], bought: Bought
     ) -> list[Summary]:
         """Draw the tree."""
+        from hushtable.summaries.pruned import draw_pruned
+
         (method,) = methods
         return [draw_pruned(counted.table(), nodes, method, **bought.noise)]
 
@@ -175,12 +178,16 @@ class DrawHierarchy:
 
     def check(self, nodes: Any, method: Method, *, law_at: LawAt) -> None:
         """Raise where noise alone would make it grow."""
+        from hushtable.summaries.hierarchies import check_hierarchy
+
         check_hierarchy(nodes, method, law_at=law_at)
 
     def __call__(
         self, counted: CellCounts, nodes: Any, methods: Sequence[Method], bought: Bought
     ) -> list[Summary]:
         """Draw the hierarchy."""
+        from hushtable.summaries.hierarchies import draw_hierarchy
+
         (method,) = methods
         return [draw_hierarchy(counted.table(), nodes, method, **bought.noise)]
 
@@ -252,9 +259,10 @@ class TableHere:
         """Return the table."""
         return self.whole
 
-    def cells(self) -> Iterator[SliceCells]:
-        """Yield all occupied cells at once."""
-        yield self.whole.keys, self.whole.counts
+    def marginals(self, cube: TableSpace, numbers: Sequence[int]) -> list[SparseTable]:
+        """Return the sums of cells in some tables of a cube."""
+        cells = [(self.whole.keys, self.whole.counts)]
+        return marginals(cells, self.whole.space, cube, numbers, sensitivity=None)
 
     @property
     def sensitivity(self) -> Sensitivities | None:

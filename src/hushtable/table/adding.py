@@ -2,29 +2,34 @@
 
 Promise: sums are exact and then saturated at 2^60. Saturation takes no two values apart, so what one person
 changes in all sums together stays within the structure's sensitivity.
-Cost: of a marginal, sorting the occupied cells, or one pass where it has few cells; of a sketch, O(n + width)
-for each row.
+Cost: of a table of many cells, sorting the occupied ones; of all tables of few cells, one pass for each block
+that holds several; of a sketch, O(n + width) for each row.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Protocol
+from collections.abc import Iterable, Mapping, Sequence
+from math import prod
+from threading import Lock
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.domain.keys import Keys, KeySpace, no_keys, repeats, sorted_with_places
 from hushtable.laws.sensitivities import Sensitivities
-from hushtable.structures.sketch import SketchSpace
 from hushtable.structures.structure import NodeSpace
 from hushtable.structures.table_space import TableSpace
 from hushtable.table.lifting import Sums, roomy, saturated
 from hushtable.table.slices import Cells
 from hushtable.table.sparse import LARGEST_COUNT, SparseTable
 
-_EXACT_FLOATS = 1 << 53  # below which sums of whole numbers are exact in floats, which are added up quickly
-_FEW_CELLS = 1 << 20  # of a marginal: sums of so many stay in the cache
+if TYPE_CHECKING:
+    from hushtable.structures.sketch import SketchSpace
+
+_FEW_CELLS = 1 << 20  # of a table: sums of so many stay in the cache
+_BLOCK_CELLS = 1 << 17  # of a block of several tables: sums of so many stay near
+_CHUNK = 1 << 16  # cells whose codes are worked out at a time
 
 
 def marginals(
@@ -39,58 +44,132 @@ def marginals(
 
     `sensitivity` is what one unit changes in the cells.
     """
-    sums = [_Adding(cube.marginals[number].domain.space) for number in numbers]
+    sums = TableSums(space, cube, numbers)
     for keys, counts in slices:
-        codes = space.unpack(keys)
-        for number, each in zip(numbers, sums, strict=True):
-            each.add(cube.cell_codes(number, codes), counts)
+        sums.add(keys, counts)
     changes = None if sensitivity is None else sensitivity.added_up()
-    return [each.table(changes) for each in sums]
+    return sums.tables(changes)
 
 
-class _Adding:
-    """The sums of one table, so far: of all its cells where they are few, else of those seen."""
+class TableSums:
+    """The sums of some tables of a cube, so far. Threads may add at the same time. Private.
 
-    def __init__(self, space: KeySpace) -> None:
-        self.space = space
-        self._sizes = 0.0  # of all counts together, which says whether sums may wrap
-        self._dense: Sums | None = None
-        self._parts: list[tuple[Keys, Sums]] = []
-        if space.cells_total <= _FEW_CELLS:
-            self._dense = np.zeros(space.cells_total, dtype=np.int64)
+    Tables of few cells are added up in blocks: a block has sums over all values of some items, and gives
+    every table of those. So a cell is added once for each block, not for each table.
+    """
 
-    def add(self, columns: Sequence[NDArray[np.int64]], counts: NDArray[np.int64]) -> None:
-        """Add cells, which may repeat, by a column of codes for each attribute."""
-        sizes = float(np.abs(counts).sum(dtype=np.float64))
-        self._sizes += sizes
-        wide: Sums = counts if self._sizes < LARGEST_COUNT / 2 else counts.astype(object)
-        if self._dense is None:
-            self._parts.append(_summed(self.space.pack(np.stack(columns, axis=1)), wide))
-            return
-        places = columns[0]
-        for size, column in zip(self.space.shape[1:], columns[1:], strict=True):
+    def __init__(self, space: KeySpace, cube: TableSpace, numbers: Sequence[int]) -> None:
+        self._space, self._cube, self._numbers = space, cube, numbers
+        few = [number for number in numbers if cube.marginals[number].domain.cells_total <= _FEW_CELLS]
+        blocks = _blocks([cube.marginals[number].places for number in few], cube.at.shape)
+        self._blocks = [_TableBlock(items, [cube.at.shape[item] for item in items]) for items in blocks]
+        self._items = sorted({item for block in self._blocks for item in block.items})
+        many = [number for number in numbers if number not in set(few)]
+        self._parts: dict[int, list[tuple[Keys, Sums]]] = {number: [] for number in many}
+        self._sizes, self._lock = 0.0, Lock()  # of all counts together, which says whether sums may wrap
+
+    @property
+    def blocks(self) -> int | None:
+        """How many sums a cell is added to, or None where a table has too many cells to hold them all."""
+        return None if self._parts else len(self._blocks)
+
+    @property
+    def cells(self) -> int:
+        """How many sums all blocks hold."""
+        return sum(block.cells for block in self._blocks)
+
+    def add(self, keys: Keys, counts: NDArray[np.int64] | None = None) -> None:
+        """Add cells, which may repeat: what each counts, or 1."""
+        with self._lock:
+            self._sizes += keys.shape[1] if counts is None else float(np.abs(counts).sum(dtype=np.float64))
+            narrow = self._sizes < LARGEST_COUNT / 2
+        if counts is None and not (narrow and not self._parts):
+            counts = np.ones(keys.shape[1], dtype=np.int64)
+        wide: Sums | None = counts if counts is None or narrow else counts.astype(object)
+        if self._parts:
+            assert wide is not None
+            cells = self._space.unpack(keys)
+            for number, parts in self._parts.items():
+                codes = np.stack(self._cube.cell_codes(number, cells), axis=1)
+                parts.append(_summed(self._cube.marginals[number].domain.space.pack(codes), wide))
+            del cells
+        for start in range(0, keys.shape[1] if self._blocks else 0, _CHUNK):
+            part = slice(start, start + _CHUNK)
+            cells = self._space.unpack(keys[:, part])
+            codes_of = {item: self._cube.item_codes(item, cells) for item in self._items}
+            for block in self._blocks:
+                block.add(codes_of, None if wide is None else wide[part])
+
+    def tables(self, sensitivity: Sensitivities | None) -> list[SparseTable]:
+        """Return the sums of each table, and hold them no longer."""
+        blocks, parts = self._blocks, self._parts
+        self._blocks, self._parts = [], {}  # not there twice
+        return [self._table(number, blocks, parts, sensitivity) for number in self._numbers]
+
+    def _table(
+        self,
+        number: int,
+        blocks: list[_TableBlock],
+        parts: dict[int, list[tuple[Keys, Sums]]],
+        sensitivity: Sensitivities | None,
+    ) -> SparseTable:
+        marginal = self._cube.marginals[number]
+        space, own = marginal.domain.space, parts.pop(number, None)
+        if own is None:
+            block = next(block for block in blocks if block.items.issuperset(marginal.places))
+            return _occupied(space, None, block.sums_of(marginal.places), sensitivity)
+        if not own:
+            return _occupied(space, no_keys(len(space.bounds)), np.zeros(0, np.int64), sensitivity)
+        keys, sums = (np.concatenate(each, axis=-1) for each in zip(*own, strict=True))
+        return _occupied(space, *_summed(keys, sums), sensitivity)
+
+
+class _TableBlock:
+    """Sums over all values of some items, so far. Private."""
+
+    def __init__(self, items: Sequence[int], shape: Sequence[int]) -> None:
+        self.items, self._places, self._shape = frozenset(items), tuple(items), tuple(shape)
+        self.cells = prod(shape)
+        self._sums: Sums = np.zeros(self.cells, dtype=np.int64)
+        self._lock = Lock()
+
+    def add(self, codes_of: Mapping[int, NDArray[np.int64]], counts: Sums | None) -> None:
+        """Add cells by the codes of each item: what each counts, or 1."""
+        first, *later = self._places
+        places = codes_of[first]
+        for item, size in zip(later, self._shape[1:], strict=True):
             places = places * size
-            places += column
-        if wide.dtype == object:
-            self._dense = self._dense.astype(object)
-        if not places.size:
-            return
-        low, high = int(places.min()), int(places.max())
-        if sizes < _EXACT_FLOATS and high - low < places.size:
-            self._dense[low : high + 1] += np.bincount(places - low, counts).astype(np.int64)
-        else:
-            np.add.at(self._dense, places, wide)
+            places += codes_of[item]
+        with self._lock:
+            if counts is not None and counts.dtype == object:
+                self._sums = self._sums.astype(object)
+            np.add.at(self._sums, places, 1 if counts is None else counts)
 
-    def table(self, sensitivity: Sensitivities | None) -> SparseTable:
-        """Return the sums as a table."""
-        dense, parts = self._dense, self._parts
-        self._dense, self._parts = None, []  # not there twice
-        if dense is not None:
-            return _occupied(self.space, None, dense, sensitivity)
-        if not parts:
-            return _occupied(self.space, no_keys(len(self.space.bounds)), np.zeros(0, np.int64), sensitivity)
-        keys, sums = (np.concatenate(each, axis=-1) for each in zip(*parts, strict=True))
-        return _occupied(self.space, *_summed(keys, sums), sensitivity)
+    def sums_of(self, items: Sequence[int]) -> Sums:
+        """Return the sums of the cells of some of its items, in their order."""
+        kept = [self._places.index(item) for item in items]
+        others = tuple(axis for axis in range(len(self._shape)) if axis not in kept)
+        left = self._sums.reshape(self._shape).sum(axis=others)
+        sums: Sums = left.transpose(np.argsort(np.argsort(kept))).ravel()
+        return sums
+
+
+def _blocks(tables: Sequence[Sequence[int]], shape: Sequence[int]) -> list[list[int]]:
+    """Return few sets of items such that each table has all of its items in one of them.
+
+    The largest table that is left begins a block, and as many of the others join as fit.
+    """
+    left = sorted(map(frozenset, tables), key=lambda items: -prod(shape[item] for item in items))
+    found: list[list[int]] = []
+    while left:
+        block = left[0]
+        for items in left:
+            joined = block | items
+            if prod(shape[item] for item in joined) <= _BLOCK_CELLS:
+                block = joined
+        found.append(sorted(block))
+        left = [items for items in left if not items <= block]
+    return found
 
 
 def _summed(keys: Keys, counts: Sums) -> tuple[Keys, Sums]:

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import log, prod
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,8 +31,6 @@ from hushtable.answers.estimation.sums import Opened
 from hushtable.answers.estimation.tails import noise
 from hushtable.answers.noise_share import sure_from
 from hushtable.answers.question import Question
-from hushtable.answers.synthetic.rows import SyntheticRows, number_of_rows
-from hushtable.answers.synthetic.tables import agreeing, rounded
 from hushtable.answers.tables.grouping import PartGroups
 from hushtable.answers.tables.raked import MOST_COMBINATIONS, Margin, on_grid, raked, sets_of_axes
 from hushtable.answers.tables.totals import with_total
@@ -54,6 +53,9 @@ from hushtable.release.terms import Terms
 from hushtable.structures.lattice import Asked
 from hushtable.structures.structure import HINT
 from hushtable.structures.table_space import Marginal, TableSpace
+
+if TYPE_CHECKING:
+    from hushtable.answers.synthetic.rows import SyntheticRows
 
 _SHOWN_TABLES = 12
 WHOLE = "whole tables"  # where numbers come from, if these know them
@@ -191,6 +193,9 @@ class TableAnswers(Answerer):
 
     def rows(self, names: Sequence[str] | None, *, count: int | None) -> SyntheticRows:
         """Return synthetic rows of the attributes of all tables, or of some."""
+        from hushtable.answers.synthetic.rows import SyntheticRows, number_of_rows
+        from hushtable.answers.synthetic.tables import agreeing, rounded
+
         finest: dict[int, Item] = {}
         for item in self._space.items:
             if item.place not in finest or is_as_fine(self._domain, item, finest[item.place]):

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from hushtable.engines.local.rows import opened_rows
-from hushtable.engines.sliced.counting import CountedRows, CountRequest, counted_here
+from hushtable.engines.sliced.counting import Counted, CountRequest, counted_here
 from hushtable.engines.sliced.objects import dataset_files
 from hushtable.engines.sliced.paths import kept_paths
 from hushtable.files.apart import Kept
@@ -39,7 +39,7 @@ class LocalEngine:
         return kept_paths(os.fsdecode(path) for path in given if isinstance(path, str | os.PathLike))
 
     @contextmanager
-    def counted(self, data: Any, request: CountRequest) -> Iterator[CountedRows]:
+    def counted(self, data: Any, request: CountRequest) -> Iterator[Counted]:
         """Count the rows; the table is in memory, or in files of this machine until the block ends."""
         wanted = request.wanted
         with opened_rows(

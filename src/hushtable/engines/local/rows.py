@@ -11,9 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from hushtable.engines.local.addresses import ServerRows
-from hushtable.engines.local.databases import SQLiteFile, attach, computing_tables, only_table
 from hushtable.engines.local.files import is_duckdb, is_sqlite
-from hushtable.engines.local.postgres import opened_server, server_rows
 from hushtable.engines.local.sources import open_source
 from hushtable.engines.sliced.engine import described, fetched, quiet
 from hushtable.engines.sliced.quoting import name_sql
@@ -36,6 +34,8 @@ def opened_rows(
     wanted = Wanted(names=names, amount=amount, query=query, where=where, rows_are_units=rows_are_units)
     with own_connection(memory=memory, threads=threads) as (engine, folder):
         if is_sqlite(data):
+            from hushtable.engines.local.databases import SQLiteFile, only_table
+
             with closing(SQLiteFile(data)) as file:
                 if query is not None and rows_are_units:
                     # SQLite's own dialect, run by SQLite: what it yields are the rows.
@@ -49,6 +49,8 @@ def opened_rows(
                     sql = wanted.sql(engine, tables=file.tables, otherwise=only, computing=file.computing())
                 yield OpenedRows(sql, described(sql, engine), False, engine, folder)
         elif isinstance(data, ServerRows):
+            from hushtable.engines.local.postgres import opened_server, server_rows
+
             # The database runs a query that is stated to prepare its own rows, as SQLite does.
             prepared = query if rows_are_units and data.table is None else None
             wanted = wanted if prepared is None else replace(wanted, query=None)
@@ -65,6 +67,8 @@ def opened_rows(
                 sql = wanted.sql(engine, computing={TABLE} if source.computes else ())
                 yield OpenedRows(sql, described(sql, engine), False, engine, folder)
         elif is_duckdb(data):
+            from hushtable.engines.local.databases import attach, computing_tables, only_table
+
             tables = attach(data, engine, read=lambda rows: wanted.readable(rows, engine))
             only = only_table(tables, data) if query is None else ""
             sql = wanted.sql(engine, tables=tables, otherwise=only, computing=computing_tables(engine))

@@ -71,13 +71,15 @@ class Keyed(NamedTuple):
         return quiet_rows(lambda: connection.sql(sql).to_arrow_reader(rows), connection)
 
 
-def keyed_rows(rows: OpenedRows, domain: Domain, measure: Measure) -> Keyed:
+def keyed_rows(rows: OpenedRows, domain: Domain, measure: Measure, *, may_group: bool = True) -> Keyed:
     """Return the keys of all rows, with the column `unit` beside them where the measure has one.
 
-    Where most rows repeat others, equal ones are taken together first: as they come, or else by their keys.
+    Where most rows repeat others, and they `may_group`, equal ones are taken together first: as they come, or
+    else by their keys.
     """
     source, types, grouped = rows.sql, rows.columns, False
-    may_group = rows.rereadable and measure == Measure() and not domain.unlisted  # which are grouped later
+    may_group = may_group and rows.rereadable and measure == Measure()
+    may_group = may_group and not domain.unlisted  # which are grouped later
     if may_group:
         wanted = dict.fromkeys(found(attribute.column, types) for attribute in domain.attributes)
         # Text may have a collation under which different values are equal, so it is not grouped as it comes.

@@ -14,10 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hushtable.conditions.guard.statements import check_select, read_condition, read_query
-from hushtable.conditions.guard.totality import total_condition, total_query
 from hushtable.engines.sliced.clocks import in_microseconds
-from hushtable.engines.sliced.confining import check_confined
 from hushtable.engines.sliced.engine import (
     closed_at_last,
     connect,
@@ -115,7 +112,11 @@ class Wanted:
         if self.query is not None or not self.names:
             return None
         named = [*self.names, *([] if self.amount is None else [self.amount])]
-        paths = frozenset() if self.where is None else read_condition(self.where, engine).columns
+        paths: frozenset[tuple[str, ...]] = frozenset()
+        if self.where is not None:
+            from hushtable.conditions.guard.statements import read_condition
+
+            paths = read_condition(self.where, engine).columns
         if any(folded(path[-1]) == folded(TABLE) for path in paths):
             return None
         return [*named, *(word for path in paths for word in path)]
@@ -132,6 +133,9 @@ class Wanted:
 
         Some tables are `computing` columns from others, perhaps from the amounts.
         """
+        if self.query is not None or self.where is not None:  # else the guard is not needed, nor loaded
+            from hushtable.conditions.guard.statements import check_select, read_condition, read_query
+            from hushtable.conditions.guard.totality import total_condition, total_query
         condition = None if self.where is None else read_condition(self.where, engine)
         local = None
         if self.query is None:
@@ -149,6 +153,8 @@ class Wanted:
                 fact = f"the table {shown(read)} computes columns from others, perhaps from "
                 hint = "Amounts are read for nothing else: copy what you need to a plain table."
                 raise BadData(f"{fact}{shown(self.amount)}", hint)
+            from hushtable.engines.sliced.confining import check_confined
+
             filtered = None if condition is None else condition.columns
             check_confined(self.amount, readers=self.names, query=local, filtered=filtered, table=TABLE)
         owned, prepared = (

@@ -61,7 +61,9 @@ from hushtable.errors import BadData, BadQuery, HushtableError, InternalError, L
 from hushtable.laws.sensitivities import Sensitivities
 from hushtable.noise import BitSource, KeyStream
 from hushtable.structures.axes import AxisSpace
+from hushtable.structures.table_space import TableSpace
 from hushtable.structures.trees import DyadicTree, HaarTree
+from hushtable.table.adding import marginals
 from hushtable.table.lifting import lifted_above
 from hushtable.table.slices import Candidates, Cells, Slices, SlicesHere, Task, split
 from hushtable.table.sparse import SparseTable
@@ -181,6 +183,10 @@ class CountedOnSpark:
     def total(self) -> int:
         """Return the sum of all counts."""
         return self.sums
+
+    def marginals(self, cube: TableSpace, numbers: Sequence[int]) -> list[SparseTable]:
+        """Return the sums of cells in some tables of a cube."""
+        return marginals(self.cells(), self.space, cube, numbers, sensitivity=None)
 
     def lifted(self, nodes: AxisSpace) -> Slices:
         """Return the sums of cells that the nodes of a tree hold: those that were announced."""
