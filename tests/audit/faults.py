@@ -378,8 +378,8 @@ def _remount(place: str, room: int) -> None:
 def short_of_memory(scene: Scene, job: Job, tries: int) -> Finding:
     """Let the process have some more memory than it has when it begins, and no more."""
     chance, stopped, ends = Random(secrets.randbits(64)), 0, Counter[int]()
-    for _ in range(tries):
-        more = int(10 ** chance.uniform(6, 9))
+    for number in range(tries):
+        more = int(10 ** chance.uniform(5, 9)) if number else 0
 
         def limit(more: int = more) -> None:
             pages = int(Path("/proc/self/statm").read_text().split()[0])
