@@ -98,6 +98,7 @@ class Job(NamedTuple):
     name: str
     words: Callable[[int], list[str]]
     charges: bool = True
+    grows: bool = True  # it takes more memory than a process has that has loaded everything
 
 
 JOBS = [
@@ -116,6 +117,7 @@ JOBS = [
         "ledger create",
         lambda number: ["ledger", "create", f"new-{number}.ledger", "--epsilon", "1", "--about", "people"],
         charges=False,
+        grows=False,
     ),
 ]
 
@@ -543,7 +545,9 @@ def found(words: Sequence[str] = (), *, tries: int = 200) -> Iterator[Finding]:
                 with scene() as place:
                     yield stopped_at_random(place, job, number, often)
         for fault, often in ((short_of_disk, few), (short_of_memory, few), (clock_jumps, max(2, few // 4))):
-            if wanted(f"{fault.__name__.replace('_', ' ')} {job.name}"):
+            if wanted(f"{fault.__name__.replace('_', ' ')} {job.name}") and (
+                job.grows or fault is not short_of_memory
+            ):
                 with scene() as place:
                     yield fault(place, job, often)
         if wanted(f"a full disk, {job.name}"):
