@@ -98,6 +98,7 @@ class Job(NamedTuple):
     name: str
     words: Callable[[int], list[str]]
     charges: bool = True
+    grows: bool = True  # it takes more memory than a process has that has loaded everything
 
 
 JOBS = [
@@ -116,6 +117,7 @@ JOBS = [
         "ledger create",
         lambda number: ["ledger", "create", f"new-{number}.ledger", "--epsilon", "1", "--about", "people"],
         charges=False,
+        grows=False,
     ),
 ]
 
@@ -378,8 +380,8 @@ def _remount(place: str, room: int) -> None:
 def short_of_memory(scene: Scene, job: Job, tries: int) -> Finding:
     """Let the process have some more memory than it has when it begins, and no more."""
     chance, stopped, ends = Random(secrets.randbits(64)), 0, Counter[int]()
-    for _ in range(tries):
-        more = int(10 ** chance.uniform(6, 9))
+    for number in range(tries):
+        more = int(10 ** chance.uniform(5, 9)) if number else 0
 
         def limit(more: int = more) -> None:
             pages = int(Path("/proc/self/statm").read_text().split()[0])
@@ -543,7 +545,9 @@ def found(words: Sequence[str] = (), *, tries: int = 200) -> Iterator[Finding]:
                 with scene() as place:
                     yield stopped_at_random(place, job, number, often)
         for fault, often in ((short_of_disk, few), (short_of_memory, few), (clock_jumps, max(2, few // 4))):
-            if wanted(f"{fault.__name__.replace('_', ' ')} {job.name}"):
+            if wanted(f"{fault.__name__.replace('_', ' ')} {job.name}") and (
+                job.grows or fault is not short_of_memory
+            ):
                 with scene() as place:
                     yield fault(place, job, often)
         if wanted(f"a full disk, {job.name}"):

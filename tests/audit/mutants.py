@@ -969,7 +969,7 @@ MUTANTS = [
     _(
         "budget: a query that computes the unit protects the same unit",
         "domain/units.py",
-        "if query is not None and (rows_are_units or (column is not None and not _ALL_COLUMNS.fullmatch(query))):",
+        "if query is not None and (rows_are_units or (column is not None and not _passed_on(column, query))):",
         "if query is not None and rows_are_units:",
         "tests/domain/test_units.py::test_a_query_that_may_compute_the_unit_has_a_unit_of_its_own",
     ),

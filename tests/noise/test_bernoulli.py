@@ -123,6 +123,19 @@ def test_dropped_bits_of_a_count_still_count(dropped: int) -> None:
         assert kept(np.array([count]), tau, Scripted([at << 2, later, later])).tolist() == [expected]
 
 
+@pytest.mark.parametrize("bits", [31, 32, 33, 40, 62])
+def test_the_first_dropped_bit_of_a_count_still_counts(bits: int) -> None:
+    """A count that is odd, a little below its threshold: the half that is dropped first decides."""
+    count = (1 << (bits - 1)) + 1
+    tau = count + 1
+    at = (count << 62) // tau  # below it, in 62 bits, the coin comes up
+    later = 1 << 63
+
+    for word, expected in [(at - 1, True), (at + 1, False)]:
+        script = Scripted([word << 2, later, later])
+        assert kept(np.array([count]), tau, script).tolist() == [expected]
+
+
 def test_chunks_do_not_mix() -> None:
     counts = np.repeat(np.array([0, 10**6, 0]), [70_000, 66_000, 10])
     flips = kept(counts, 10**6 + 1, replay(420))
