@@ -14,6 +14,7 @@ import os
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import cache
+from math import sqrt
 from pathlib import Path
 from typing import NamedTuple
 
@@ -183,13 +184,14 @@ class Intervals(NamedTuple):
 
     def only(self, part: slice) -> "Intervals":
         """Return those of some questions."""
-        return Intervals(*(each[:, part] for each in self))
+        held, complete, widths, errors = self
+        return Intervals(held[:, part], complete[:, part], widths[:, part], errors[:, part])
 
     @property
     def ratio(self) -> float:
         """The median width, as a multiple of the root mean square error."""
-        square = float((self.errors**2).mean())
-        return float(np.median(self.widths)) / max(square, 1e-9) ** 0.5
+        error = sqrt(max(float((self.errors**2).mean()), 1e-9))
+        return float(np.median(self.widths)) / error
 
 
 class Compared(NamedTuple):
