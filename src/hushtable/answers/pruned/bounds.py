@@ -25,7 +25,7 @@ covered share is the best where nearly all nodes are published: it is what least
 limits are taken, and share the chance.
 
 Noises of different weights are bounded by as many of the largest weight as have their variance: their other
-cumulants are no larger, since those of our laws are not negative.
+cumulants are no larger, since those of geometric and Gaussian noise are not negative.
 
 Promise: intervals hold with at least the stated chance for any box that was chosen without looking at the
 rows.
