@@ -14,6 +14,7 @@ import os
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import cache
+from math import sqrt
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,12 +23,13 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 import hushtable as ht
-from benchmarks import peers, pruned
-from benchmarks.report import Bar, Figure, Say, Sheet
+from benchmarks import drawn, peers, pruned
+from benchmarks.report import Bar, Figure, Say, Sheet, Within
 from hushtable.answers.pruned.bounds import TreeBounds
 from hushtable.answers.pruned.coverage import Places
-from hushtable.answers.pruned.walking import walked
+from hushtable.answers.pruned.walking import covered_share, walked
 from hushtable.laws.geometric import Geometric
+from hushtable.planning.judging import CLEARLY
 
 Array = NDArray[np.float64]
 Numbers = NDArray[np.int64]
@@ -55,7 +57,10 @@ _EPSILONS = Fraction(1, 10), Fraction(1)
 _RANGES = {"16": 16, "128": 128, "1,024": 1024, "any": 0}  # cells; any: between two ends by chance
 _BOXES = {"0.1 %": 0.001, "1 %": 0.01, "10 %": 0.1, "any": 0.0}
 _ASKED = 60 if QUICK else 200
-_RELEASES = 2 if QUICK else 5
+_RELEASES = {1: 2, 2: 2} if QUICK else {1: 20, 2: 5}  # of lines, and of squares
+_SOME = 500  # answers, from which on a share of them is given
+_PLANNED = 10 if QUICK else 40  # releases: errors of one release go together
+_SIZES = 1_000, 100_000
 _TUNED = 100  # questions that DAWA's shares of epsilon are chosen for
 SIZE = 100_000
 _CHANCE = 0.05
@@ -169,12 +174,32 @@ _OF_LINES: dict[str, peers.Method] = {
 _OF_SQUARES = {**_OF_LINES, "uniform grid": peers.uniform_grid, "adaptive grid": peers.adaptive_grid}
 
 
+class Intervals(NamedTuple):
+    """Our intervals of nominal 95 %, a row for each release."""
+
+    held: NDArray[np.bool_]
+    complete: NDArray[np.bool_]  # nothing that was looked at is hidden, so that nothing had to be bounded
+    widths: Array
+    errors: Array
+
+    def only(self, part: slice) -> "Intervals":
+        """Return those of some questions."""
+        held, complete, widths, errors = self
+        return Intervals(held[:, part], complete[:, part], widths[:, part], errors[:, part])
+
+    @property
+    def ratio(self) -> float:
+        """The median width, as a multiple of the root mean square error."""
+        error = sqrt(max(float((self.errors**2).mean()), 1e-9))
+        return float(np.median(self.widths)) / error
+
+
 class Compared(NamedTuple):
     """Mean sizes of errors by method and kind, and how often our intervals held."""
 
     errors: dict[str, Array]
-    held: dict[str, NDArray[np.bool_]]  # kind by kind, a row for each release
-    common: Array  # which questions are about more people than the median of their kind
+    intervals: dict[str, Intervals]  # kind by kind
+    common: NDArray[np.bool_]  # which questions are about more people than the median of their kind
 
 
 _COMPARED: dict[tuple[str, str, Fraction], Compared] = {}  # measured once, shown in two sheets
@@ -186,37 +211,38 @@ def compared(name: str, scale: str, epsilon: Fraction) -> Compared:
     if key not in _COMPARED:
         asked, random = table(name, _SCALES[scale]), np.random.default_rng(8)
         truths = asked.questions.sums(asked.counts)
-        ours, held = _ours(asked, truths, epsilon)
-        errors = {"ours": asked.sizes(ours)}
+        ours = _ours(asked, truths, epsilon)
+        errors = {"ours": asked.sizes(ours.errors)}
         for method, peer in (_OF_LINES if asked.counts.ndim == 1 else _OF_SQUARES).items():
-            found = [peer(asked.counts, float(epsilon), random) for _ in range(_RELEASES)]
+            found = [peer(asked.counts, float(epsilon), random) for _ in range(_RELEASES[asked.counts.ndim])]
             errors[method] = asked.sizes(np.array([asked.questions.sums(each) - truths for each in found]))
         rows = random.choice(truths.size, _TUNED, replace=False)
         dawa = peers.Dawa(asked.counts, asked.questions.masks(asked.counts.shape, rows))
-        found = dawa.releases(float(epsilon), random, number=_RELEASES)
+        found = dawa.releases(float(epsilon), random, number=_RELEASES[asked.counts.ndim])
         errors["DAWA"] = asked.sizes(np.array([asked.questions.sums(each) - truths for each in found]))
-        by_kind = {kind: held[:, part] for kind, part in asked.kinds.items()}
+        by_kind = {kind: ours.only(part) for kind, part in asked.kinds.items()}
         common = np.array([truths[part] > np.median(truths[part]) for part in asked.kinds.values()])
         _COMPARED[key] = Compared(errors, by_kind, common)
     return _COMPARED[key]
 
 
-def _ours(asked: Table, truths: Array, epsilon: Fraction) -> tuple[Array, NDArray[np.bool_]]:
+def _ours(asked: Table, truths: Array, epsilon: Fraction) -> Intervals:
     """Return what our releases are off by, and whether intervals held."""
     nodes, sparse = pruned.over(asked.counts.shape, asked.structure), asked.sparse
     groups = _Asked(asked.questions)
-    errors, held = [], []
-    for _ in range(_RELEASES):
+    found = []
+    for _ in range(_RELEASES[asked.counts.ndim]):
         drawn = pruned.drawn(sparse, nodes, epsilon=epsilon, size=SIZE)
         tree, root = drawn.tree, float(drawn.fit.levels[0].counts[0])
         laws = [Geometric(epsilon * share / nodes.per_cell) for share in tree.shares]
         cutoffs = [tree.cutoff_at(level, drawn.cutoff) for level in range(tree.levels)]
-        bounds = TreeBounds(truths.size, root=root, laws=laws, cutoffs=cutoffs)
+        bounds = TreeBounds(covered_share(tree, groups), root=root, laws=laws, cutoffs=cutoffs)
         value = walked(tree, drawn.fit, groups, bounds=bounds).value
         low, high = bounds.limits(_CHANCE)
-        errors.append(value - truths)
-        held.append((np.minimum(low, value) <= truths) & (truths <= np.maximum(high, value)))
-    return np.array(errors), np.array(held)
+        low, high = np.minimum(low, value), np.maximum(high, value)
+        held = (low <= truths) & (truths <= high)
+        found.append(Intervals(held, bounds.complete, high - low, value - truths))
+    return Intervals(*map(np.array, zip(*found, strict=True)))
 
 
 def lines(say: Say) -> Sheet:
@@ -238,7 +264,8 @@ def _errors(say: Say, what: str, names: dict[str, tuple[str, int]]) -> Sheet:
             "By scale and epsilon: geometric means over kinds of questions "
             f"({', '.join(_RANGES if names is _LINES else _BOXES)}) of ratios of mean sizes of errors. Best: "
             "of all others, picked for each kind, scale and epsilon afterwards; below it, which it is most "
-            f"often. {_ASKED} questions of each kind, the same for all; {_RELEASES} releases."
+            f"often. {_ASKED} questions of each kind, the same for all; "
+            f"{_RELEASES[1 if names is _LINES else 2]} releases."
         ),
     )
     all_ratios: dict[str, list[Array]] = {"DAWA": [], "best": []}
@@ -271,31 +298,126 @@ def _errors(say: Say, what: str, names: dict[str, tuple[str, int]]) -> Sheet:
 
 
 def coverage(say: Say) -> Sheet:
-    """Measure how often our intervals hold."""
+    """Measure how often our intervals hold, and how wide they are."""
     sheet = Sheet(
-        title="Coverage of nominal 95 % intervals of our answers, in %",
+        title="Coverage of nominal 95 % intervals of our answers, in %, and their widths",
         columns=("table", "places", "16 cells\nor 0.1 %", "128\n1 %", "1,024\n10 %", "any"),
         note=(
             "The releases of the sheets above, all scales and epsilons together. Common places: questions "
-            "about more people than the median of their kind."
+            "about more people than the median of their kind. Complete: all nodes that a question meets are "
+            f"published, so that no bound had to step in; given from {_SOME} answers on. Width: that of an "
+            "interval over the root mean square error, medians over questions, then over scales and "
+            "epsilons; 3.92 would be that of a normal law."
         ),
     )
     for name, (file, _) in (_LINES | _SQUARES).items():
         if not (_DATA / f"{file}.parquet").exists():
             sheet.add(name, "the data are not there", *[""] * (len(sheet.columns) - 2))
             continue
-        every, common = [], []
+        each = []
         for scale in _SCALES:
             for epsilon in _EPSILONS:
                 say(f"{name}, scale {scale}, epsilon {float(epsilon):g}")
-                found = compared(name, scale, epsilon)
-                kinds = list(zip(found.held.values(), found.common, strict=True))
-                every.append([held.mean() for held, _ in kinds])
-                common.append([held[:, some].mean() if some.any() else np.nan for held, some in kinds])
-        for places, shares in (("all", every), ("common", common)):
-            means = 100 * np.nanmean(shares, axis=0)
-            sheet.add(name, places, *(Figure(share, Bar(">=", 93)) for share in means.tolist()))
+                each.append(compared(name, scale, epsilon))
+        rows: dict[str, list[Figure | str]] = {"all": [], "common": [], "complete": [], "width": []}
+        for place, kind in enumerate(each[0].intervals):
+            ours = [(one.intervals[kind], one.common[place]) for one in each]
+            rows["all"].append(_percent([some.held for some, _ in ours], Bar(">=", 93)))
+            rows["common"].append(_percent([some.held[:, common] for some, common in ours], Bar(">=", 93)))
+            whole = [some.held[some.complete] for some, _ in ours]
+            known = sum(map(len, whole)) >= _SOME
+            rows["complete"].append(_percent(whole, Within(93, 99)) if known else "")
+            rows["width"].append(Figure(float(np.median([some.ratio for some, _ in ours]))))
+        for places, found in rows.items():
+            sheet.add(name, places, *found)
     return sheet
 
 
-SHEETS = lines, squares, coverage
+def _percent(held: list[NDArray[np.bool_]], bar: Bar | Within) -> Figure:
+    """Return how many hold, each case counting by its answers."""
+    return Figure(100 * float(np.concatenate([each.ravel() for each in held]).mean()), bar)
+
+
+def planned(say: Say) -> Sheet:
+    """Compare the errors of ranges that a plan predicts with those of releases, and its choice."""
+    cases = [(scale, epsilon) for scale in _SCALES for epsilon in _EPSILONS]
+    sheet = Sheet(
+        title="Plans of ranges: measured / predicted errors, and cells or a tree",
+        columns=("table", "size", "of", *(f"{scale}\n{float(epsilon):g}" for scale, epsilon in cases)),
+        note=(
+            "Planned from how many cells hold which count, which is true here, but not from where they lie. "
+            "Trees: the ratio that is farthest from 1, of ranges of 100 and 1,000 cells. Choice: what a plan "
+            "takes, and the errors of the tree over those of the recommended cells. It is wrong where the "
+            f"other is better by a tenth. {_PLANNED} releases, {_ASKED} ranges each."
+        ),
+    )
+    ratios: list[Array] = []
+    wrong = 0
+    for name, (file, _) in _LINES.items():
+        if not (_DATA / f"{file}.parquet").exists():
+            sheet.add(name, "", "the data are not there", *[""] * len(cases))
+            continue
+        for size in _SIZES:
+            rows: tuple[list[Figure | str], list[Figure | str]] = ([], [])
+            for scale, epsilon in cases:
+                say(f"plan of {name}, size {size:,}, scale {scale}, epsilon {float(epsilon):g}")
+                made = _planned(table(name, _SCALES[scale]).counts, epsilon, size)
+                ratios.append(made.ratios)
+                wrong += made.wrong
+                rows[0].append(Figure(float(made.ratios[np.abs(np.log(made.ratios)).argmax()])))
+                rows[1].append(f"{made.taken}{' (wrong)' * made.wrong} {made.against:.2f}")
+            for kind, found in zip(("tree", "choice"), rows, strict=True):
+                sheet.add(name, f"{size:,}", kind, *found)
+    if ratios:
+        every = np.concatenate(ratios)
+        within = float((np.abs(np.log(every)) <= np.log(1.5)).mean())
+        empty = [""] * (len(cases) - 1)
+        sheet.add("all", "", "within 1.5", Figure(within, Bar(">=", 0.9)), *empty)
+        sheet.add("all", "", "wrong choices", Figure(float(wrong), Bar("<=", 0)), *empty)
+    return sheet
+
+
+class _Planned(NamedTuple):
+    """What became of a plan of ranges."""
+
+    ratios: Array  # of errors of the tree: measured over predicted
+    against: float  # errors of the tree over those of the recommended cells
+    taken: str
+
+    @property
+    def wrong(self) -> bool:
+        """Whether what was not taken is clearly better."""
+        return (self.against if self.taken == "tree" else 1 / self.against) > 1 / CLEARLY
+
+
+def _planned(counts: Array, epsilon: Fraction, size: int) -> _Planned:
+    """Plan a line, and measure what was planned."""
+    cells, random = counts.size, np.random.default_rng(9)
+    held, number = np.unique(counts[counts > 0], return_counts=True)
+    domain = ht.Domain.from_dict({"attribute": [{"name": "a", "integers": {"low": 0, "high": cells - 1}}]})
+    profile = ht.Profile(counts=held, cells=number, words="true counts")
+    plan = ht.plan(domain, epsilon=epsilon, size=size, profile=profile)
+    nodes = pruned.over((cells,), ht.Tree())
+    some = np.flatnonzero(counts)
+    true = drawn.Table(cells, some, counts[some].astype(np.int64))
+    widths = list(plan.zero_errors)
+    errors = np.zeros((2, len(widths)))
+    for _ in range(_PLANNED):
+        tree = pruned.drawn(true.sparse, nodes, epsilon=epsilon, size=size).cells()[:cells]
+        places, weights, others = true.released(plan.recommended.method, epsilon)
+        answers = np.full(cells, others)
+        answers[places] = weights
+        off = np.array([tree, answers]) - counts
+        before = np.pad(off.cumsum(axis=1), ((0, 0), (1, 0)))
+        for place, width in enumerate(widths):
+            starts = random.integers(cells - width + 1, size=_ASKED)
+            errors[:, place] += np.abs(before[:, starts + width] - before[:, starts]).mean(axis=1)
+    errors /= _PLANNED
+    assert plan.tree is not None
+    predicted = np.array(list(plan.tree.errors.values()))
+    return _Planned(
+        errors[0] / predicted, float(np.exp(np.log(errors[0] / errors[1]).mean())), plan.structure
+    )
+
+
+SHEETS = lines, squares, coverage, planned

@@ -37,23 +37,30 @@ class Table:
         self.cells_total, self.places, self.counts = cells_total, places, counts
         self.people = int(counts.sum())
         self.random = np.random.default_rng(12)
-        self._sparse = ht.SparseTable(shape=(cells_total,), codes=places[:, None], counts=counts)
+        self.sparse = ht.SparseTable(shape=(cells_total,), codes=places[:, None], counts=counts)
 
     def off(self, method: Method, epsilon: Fraction, *, corrected: bool = True) -> Off:
         """Return how far answers are off by one release, corrected by a noisy total where that is usual."""
+        published, weights, elsewhere = self.released(method, epsilon, corrected=corrected)
+        some = np.union1d(self.places, published)
+        somewhere = np.full(some.size, elsewhere)
+        somewhere[np.searchsorted(some, published)] = weights
+        somewhere[np.searchsorted(some, self.places)] -= self.counts
+        return Off(somewhere, elsewhere)
+
+    def released(
+        self, method: Method, epsilon: Fraction, *, corrected: bool = True
+    ) -> tuple[NDArray[np.int64], Array, float]:
+        """Draw a release: the published cells, their weights, and what every other cell counts."""
         spent = epsilon * TOTAL_SHARE
-        summary = ht.summarize(self._sparse, method, epsilon=epsilon - spent)
+        summary = ht.summarize(self.sparse, method, epsilon=epsilon - spent)
         total = self.people + int(two_sided_geometric(spent, KeyStream(), count=1)[0])
         published = summary.codes[:, 0]
         elsewhere = 0.0
         least = 0 if getattr(method, "size", None) and isinstance(method, ht.Filter) else 1
         if corrected and (summary.cutoff or 0) > least:
             elsewhere = absent(total, summary.weights, self.cells_total)
-        some = np.union1d(self.places, published)
-        somewhere = np.full(some.size, elsewhere)
-        somewhere[np.searchsorted(some, published)] = summary.weights
-        somewhere[np.searchsorted(some, self.places)] -= self.counts
-        return Off(somewhere, elsewhere)
+        return published, summary.weights, elsewhere
 
     def errors(self, off: Off, sizes: Sequence[int], orders: int) -> Array:
         """Return the mean size of the error for sets of each size, after putting cells in so many orders."""

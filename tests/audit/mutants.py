@@ -594,8 +594,8 @@ MUTANTS = [
     _(
         "redraw: nodes of a hierarchy without people get no noise",
         "summaries/rooted.py",
-        "counts = noised(level + 1, prefixes, occupied.sums(bounds).ravel())",
-        "counts = occupied.sums(bounds).ravel()\n    counts = np.where(counts, noised(level + 1, prefixes, counts), 0)",
+        "counts = noised(level + 1, prefixes, occupied.sums(bounds[:, 0], bounds[:, 1]))",
+        "counts = occupied.sums(bounds[:, 0], bounds[:, 1])\n    counts = np.where(counts, noised(level + 1, prefixes, counts), 0)",
         "tests/audit/test_levels.py::test_the_law_is_that_of_the_long_way",
     ),
     _(

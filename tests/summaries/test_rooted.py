@@ -150,10 +150,10 @@ def test_sums_of_large_counts_are_saturated_and_never_wrap() -> None:
     most = 1 << 60
     occupied = Occupied(np.arange(32), np.full(32, most))
     low = Occupied(np.arange(32), np.full(32, -most))
-    bounds = np.array([0, 1, 32])
+    begins, ends = np.array([0, 1, 7]), np.array([1, 32, 7])
 
-    assert occupied.sums(bounds).tolist() == [most, most]
-    assert low.sums(bounds).tolist() == [-most, -most]
+    assert occupied.sums(begins, ends).tolist() == [most, most, 0]
+    assert low.sums(begins, ends).tolist() == [-most, -most, 0]
 
 
 @pytest.mark.parametrize("branching", [2, 16])

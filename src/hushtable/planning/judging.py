@@ -13,6 +13,7 @@ from hushtable.planning.predictions import Prediction, score
 from hushtable.planning.wording import percent
 
 HALF = 0.5  # of the rows, to be real
+REAL_IN_TREES = 0.25  # of the rows of a tree: readings by halves do not add up noise
 CLEARLY = 0.9  # errors of so much of another's are better
 
 _FEWER = 0.95  # of the size: a release of fewer rows is told
@@ -45,6 +46,7 @@ class Judgement:
     cells_total: int
     size: int
     total_errors: dict[int, float] | None  # of the noisy total alone, if it is bought
+    least_real: float = HALF  # of the rows
 
     @property
     def worth(self) -> bool:
@@ -67,7 +69,7 @@ class Judgement:
     def wasted(self) -> tuple[str, ...]:
         """Why the release would be wasted; nothing where it would not."""
         said, real_share = [], self.prediction.real_share
-        if real_share < HALF:
+        if real_share < self.least_real:
             said.append(
                 f"only {percent(real_share)} of the rows would be real; the others would be noise on "
                 "empty cells"

@@ -29,7 +29,7 @@ from hushtable.methods.settings import Everything, Filter, FilterPriority, Metho
 from hushtable.planning.choosing import CUTOFFS, best_cutoff, curve, recommended
 from hushtable.planning.cubes import CubePrediction
 from hushtable.planning.judges import JUDGES, judged
-from hushtable.planning.judging import CLEARLY, Judgement
+from hushtable.planning.judging import Judgement
 from hushtable.planning.laws import (
     check_values,
     cutoffs,
@@ -60,6 +60,7 @@ _AS_GOOD = 1.05  # errors within this factor are as good: no assumption is so cl
 _FITS = 1.05  # of the size: more rows than that were not asked for
 _CELLS = Cells()
 _KNOWN = "Take 'tree', publish cells, or leave the plan and what it assumes out."
+_TOGETHER = 4 / 3  # of the errors of cells, by chance: below it, trees of real tables are as good or better
 _MEAN_SIZE = 0.8  # of an error, in standard deviations
 
 
@@ -221,10 +222,13 @@ class Plan:
 
     @property
     def structure(self) -> Literal["cells", "tree"]:
-        """What to publish for sums over ranges: a tree where it is clearly better than cells."""
+        """What to publish for sums over ranges: a tree, unless cells are better or a tree would be wasted.
+
+        Where people lie together, as in real tables, trees come out better than predicted, and cells worse.
+        """
         if self.tree is None or judgement_of_tree(self, self.tree).wasted:
             return "cells"
-        return "tree" if (self.against_cells or 1.0) < CLEARLY else "cells"
+        return "tree" if (self.against_cells or 1.0) < _TOGETHER else "cells"
 
     @property
     def against_cells(self) -> float | None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from hushtable.errors import BadChoice
 from hushtable.laws.law import NoiseLaw
 from hushtable.methods.settings import Filter, Method
-from hushtable.planning.judging import Judgement
+from hushtable.planning.judging import REAL_IN_TREES, Judgement
 from hushtable.planning.predictions import BYTES, Prediction
 from hushtable.planning.profile import Profile
 from hushtable.planning.pruning import ProfileTree, PrunedTree, least_of
@@ -44,7 +44,13 @@ def judge_tree(plan: Plan, structure: Tree, methods: Sequence[Method] | None) ->
 
 def judgement_of_tree(plan: Plan, prediction: Prediction) -> Judgement:
     """Return a prediction of a tree beside what it is compared with."""
-    return Judgement(prediction=prediction, cells_total=plan.cells_total, size=plan.size, total_errors=None)
+    return Judgement(
+        prediction=prediction,
+        cells_total=plan.cells_total,
+        size=plan.size,
+        total_errors=None,
+        least_real=REAL_IN_TREES,
+    )
 
 
 def predicted_tree(plan: Plan, structure: Tree, method: Method) -> Prediction:

@@ -198,11 +198,10 @@ def _ranges(plan: Plan, tree: Prediction) -> str:
         lines.append([name, *errors, percent(exp(each.score)), *rows])
     said = (
         "Size of the error to expect, for sums over ranges in the order of the attributes, if occupied cells "
-    )
-    said += (
         "lie at random. Among cells, a range is then a set like any other (mean: as a share of what ranges "
+        "hold). Where people lie close together, a tree is mostly better than this, and cells with a cutoff "
+        "may be many times worse:"
     )
-    said += "hold):"
     share = f"{percent(plan.against_cells or 0)} of those of {name_of(cells)}"
     taken = f"For ranges: cells. Errors of a tree would be {share}."
     if plan.structure == "tree":

@@ -99,10 +99,19 @@ class BranchingTree:
         """Return how many children a node of a level has, padding included."""
         return 1 << (self.shifts[level] - self.shifts[level + 1])
 
+    def _unpadded(self, level: int) -> bool:
+        """Return whether all prefixes of a level have cells; of the lowest one, that nothing is padding."""
+        shift = self.shifts[level]
+        return self.addresses.prefixes(shift) == 1 << (self.addresses.bits - shift)
+
     def children(self, prefixes: Numbers, level: int) -> tuple[Numbers, NDArray[np.intp]]:
         """Return the prefixes of all children, node by node, and the places of those that have cells."""
         width = self.width(level)
         every: Numbers = ((prefixes * width)[:, np.newaxis] + np.arange(width)).ravel()
+        if self._unpadded(level + 1):
+            return every, np.arange(every.size)
+        if self.addresses.dimensions == 1:  # padding is at the end
+            return every, np.flatnonzero(every < self.addresses.prefixes(self.shifts[level + 1]))
         return every, np.flatnonzero(self.cells_of(every, level + 1))
 
     def family(self, prefixes: Numbers, level: int) -> tuple[Numbers, NDArray[np.intp]]:
@@ -126,6 +135,8 @@ class BranchingTree:
 
     def cells_of(self, prefixes: Numbers, level: int) -> Numbers:
         """Return how many cells each node has."""
+        if self._unpadded(self.levels - 1):
+            return np.full(prefixes.size, 1 << self.shifts[level], dtype=np.int64)
         starts, stops = self.addresses.boxes(prefixes, self.shifts[level])
         found: Numbers = np.prod(np.maximum(stops - starts, 0), axis=1)
         return found

@@ -144,23 +144,24 @@ def divided(halves: Halves, counts: Array, common: Array) -> Array:
 def _kinds(halves: Halves, counts: Array, noise: Array) -> Kinds:
     """Return how each kind divides such counts, what is known of left halves being off by that noise."""
     (left, left_around), (right, right_around), part = halves
-    squares, likely = np.empty((_KINDS, part.size)), np.empty((_KINDS, part.size))
-    sharp = np.multiply.outer(_SQUARES, counts**2)
-    np.maximum(sharp, np.maximum(counts, 1.0), out=sharp)
-    sharp *= part * (1 - part)
+    powers, likely = np.empty((_KINDS, part.size)), np.empty((_KINDS, part.size))
+    even = part * (1 - part)
+    sharp = np.multiply.outer(_SQUARES, even * counts**2)
+    np.maximum(sharp, even * np.maximum(counts, 1.0), out=sharp)
     sharp += noise
     np.reciprocal(sharp, out=sharp)
     apart, number = (1 - part) * left - part * right, len(sharp)
-    np.multiply(sharp, apart**2, out=squares[:number])
+    np.multiply(sharp, -(apart**2) / 2, out=powers[:number])
     np.sqrt(sharp, out=likely[:number])
     # All on the one side, if what the other is known to have is noise; anyhow, if what is below 0 is.
     for kind, none, around in ((-2, right, right_around), (-1, left, left_around)):
-        squares[kind], likely[kind] = none**2 / around, 1 / np.sqrt(around)
-    squares[-3] = squares[-2] * (right < 0) + squares[-1] * (left < 0)
-    likely[-3] = sqrt(2 * pi) / (counts + _AT_BEST * np.sqrt((left_around + right_around) / 2))
-    squares -= np.minimum.reduce(squares)
-    squares *= -0.5
-    likely *= np.exp(squares, out=squares)
+        np.divide(none**2, -2 * around, out=powers[kind])
+        np.divide(1.0, np.sqrt(around), out=likely[kind])
+    np.add(powers[-2] * (right < 0), powers[-1] * (left < 0), out=powers[-3])
+    most = counts + _AT_BEST * np.sqrt((left_around + right_around) / 2)
+    np.divide(sqrt(2 * pi), most, out=likely[-3])
+    powers -= np.maximum.reduce(powers)
+    likely *= np.exp(powers, out=powers)
     return Kinds(likely, sharp, apart)
 
 
@@ -226,7 +227,6 @@ class _Tree:
     ) -> None:
         self._tree = tree
         self._binary = BranchingTree(tree.addresses, branching=2)
-        self._padded = int(tree.cells_of(np.zeros(1, dtype=np.int64), 0)[0]) < 1 << tree.shifts[0]
         edges = np.searchsorted(numbers, np.array([*tree.offsets, tree.nodes_total]))
         self.prefixes = [
             numbers[first:last] - offset
@@ -234,7 +234,7 @@ class _Tree:
         ]
         self._counts = [counts[first:last].astype(np.float64) for first, last in pairwise(edges)]
         self._cells = [
-            self._cells_of(tree, each, level).astype(np.float64) for level, each in enumerate(self.prefixes)
+            tree.cells_of(each, level).astype(np.float64) for level, each in enumerate(self.prefixes)
         ]
         self._noise = [min(max(law.floats.variance, _LEAST), _LARGEST) for law in laws]
         cutoff = min(max(cutoff, _SMALLEST_CUTOFF), _LARGEST_CUTOFF)
@@ -251,12 +251,6 @@ class _Tree:
             self._whole.append(float(self._cells[level - 1].sum() / max(branches.sum(), 1)) or 1.0)
         self._typical = [Believed(np.zeros(1), np.ones(1)), *map(self._absent, range(1, tree.levels))]
 
-    def _cells_of(self, tree: BranchingTree, prefixes: Numbers, level: int) -> Numbers:
-        """Return how many cells each node has: of a level of this tree, or of the binary one."""
-        if self._padded:
-            return tree.cells_of(prefixes, level)
-        return np.full(prefixes.size, 1 << tree.shifts[level], dtype=np.int64)
-
     def given(self, level: int, values: Array) -> Array:
         """Add up what the published children of each node of a level have."""
         if level + 1 == self._tree.levels:
@@ -270,10 +264,9 @@ class _Tree:
         # In integers: of 2^60 cells, a float does not tell all from all but one.
         if level + 1 == self._tree.levels:
             return np.zeros(self.prefixes[level].size)
-        left = self._cells_of(self._tree, self.prefixes[level], level)
-        np.subtract.at(
-            left, self._parents[level + 1], self._cells_of(self._tree, self.prefixes[level + 1], level + 1)
-        )
+        left = self._tree.cells_of(self.prefixes[level], level)
+        below = self._tree.cells_of(self.prefixes[level + 1], level + 1)
+        np.subtract.at(left, self._parents[level + 1], below)
         return left.astype(np.float64)
 
     def _absent(self, level: int) -> Believed:
@@ -333,7 +326,7 @@ class _Tree:
                 there, size = parents[rows], np.full(places.size, -1.0)
                 size[there] = cells[rows]
                 others = np.flatnonzero(size < 0)
-                size[others] = self._cells_of(self._binary, 2 * places[others] + side, depth)
+                size[others] = self._binary.cells_of(2 * places[others] + side, depth)
                 # Halves without cells have nothing, but their variance is not 0.
                 sides.append(_Side(there, rows, np.maximum(size / self._whole[level], 2.0**-60)))
                 sizes.append(size)

@@ -122,7 +122,7 @@ def _passing(
     np.not_equal(firsts[1:], firsts[:-1], out=new[1:])
     fresh = np.flatnonzero(new)
     begins, ends = cells[fresh], np.append(cells[fresh[1:] - 1], cells[-1:]) + 1
-    counts = occupied.sums(np.stack([begins, ends], axis=1)).ravel()
+    counts = occupied.sums(begins, ends)
     numbers = tree.branches(parents.prefixes, level)
     before = np.cumsum(numbers) - numbers
     taken = before[owners[fresh]] + tree.places_among(firsts[fresh], level)

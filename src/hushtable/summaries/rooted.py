@@ -69,39 +69,46 @@ class Occupied:
     @property
     def total(self) -> Numbers:
         """The sum of all counts."""
-        return self.sums(np.array([0, self.addresses.size]))
+        return self.sums(np.array([0]), np.array([self.addresses.size]))
 
     def bounds(
         self, prefixes: Numbers, begins: NDArray[np.intp], ends: NDArray[np.intp], *, shift: int, width: int
-    ) -> NDArray[np.intp]:
-        """Return where the cells of the children of nodes begin and end, of shape (nodes, width + 1)."""
-        found = np.repeat(begins[:, np.newaxis], width + 1, axis=1)
+    ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Return where the cells of the children of nodes begin, and where they end, node by node."""
         lengths = ends - begins
         number = int(lengths.sum())
         if number > _FEW * prefixes.size * width:
+            found = np.repeat(begins[:, np.newaxis], width + 1, axis=1)
             some = np.flatnonzero(lengths)
             edges = (prefixes[some, np.newaxis] * width + np.arange(1, width)) << shift
             found[some, 1:-1] = np.searchsorted(self.addresses, edges)
             found[:, -1] = ends
-        elif number:
-            # About as many cells as children: each finds its child, which is quicker than searching for it.
-            cells = np.repeat(begins - np.cumsum(lengths) + lengths, lengths) + np.arange(number)
-            child = (self.addresses[cells] >> shift) & (width - 1)
-            child += np.repeat(np.arange(0, prefixes.size * width, width), lengths)
-            numbers = np.bincount(child, minlength=prefixes.size * width).reshape(-1, width)
-            found[:, 1:] += np.cumsum(numbers, axis=1)
-        return found
+            return found[:, :-1].ravel(), found[:, 1:].ravel()
+        # About as many cells as children: each finds its child, which is quicker than searching for it.
+        gaps = begins - (np.cumsum(lengths) - lengths)
+        cells = np.repeat(gaps, lengths) + np.arange(number)
+        child = (self.addresses[cells] >> shift) & (width - 1)
+        child += np.repeat(np.arange(0, prefixes.size * width, width), lengths)
+        numbers = np.bincount(child, minlength=prefixes.size * width)
+        last = np.cumsum(numbers)
+        last += np.repeat(gaps, width)
+        return last - numbers, last
 
-    def sums(self, bounds: NDArray[np.intp]) -> Numbers:
-        """Return the sums of counts between neighbours along the last axis, saturated at 2^60."""
-        differences = [np.diff(running[bounds]) for running in self._running]
+    def sums(self, begins: NDArray[np.intp], ends: NDArray[np.intp]) -> Numbers:
+        """Return the sums of counts from each beginning to the end beside it, saturated at 2^60."""
+        found = np.zeros(begins.size, dtype=np.int64)
+        some = np.flatnonzero(begins != ends)  # of deep trees, next to none
+        first, last = begins[some], ends[some]
+        differences = [running[last] - running[first] for running in self._running]
         if len(differences) == 1:
-            return differences[0]
+            found[some] = differences[0]
+            return found
         high, low = differences
         high += low >> 32
         low &= 0xFFFFFFFF
         most = 1 << 28
-        return np.where(high >= most, 1 << 60, np.where(high < -most, -(1 << 60), (high << 32) + low))
+        found[some] = np.where(high >= most, 1 << 60, np.where(high < -most, -(1 << 60), (high << 32) + low))
+        return found
 
     def __repr__(self) -> str:
         return "Occupied(counts=<private>)"
@@ -246,7 +253,7 @@ def children_of(
     prefixes, owners = tree.family(parents.prefixes, level)
     firsts = tree.first_addresses(prefixes, level + 1)
     bounds = occupied.edges(firsts, owners, parents.begins, parents.ends)
-    counts = noised(level + 1, prefixes, occupied.sums(bounds).ravel())
+    counts = noised(level + 1, prefixes, occupied.sums(bounds[:, 0], bounds[:, 1]))
     ranks = np.full(counts.size, LARGEST_RANK)
     if not root_stays or level + 1 >= tree.staying:
         weighed = weighed_counts(counts, tree.weights[level + 1])
@@ -264,10 +271,10 @@ def _even_children(
     """Examine the children of nodes that all have as many, padding included: that is quicker."""
     width = tree.width(level)
     prefixes, real = tree.children(parents.prefixes, level)
-    bounds = occupied.bounds(
+    begins, ends = occupied.bounds(
         parents.prefixes, parents.begins, parents.ends, shift=tree.shifts[level + 1], width=width
     )
-    counts, begins, ends = occupied.sums(bounds).ravel(), bounds[:, :-1].ravel(), bounds[:, 1:].ravel()
+    counts = occupied.sums(begins, ends)
     ranks = np.repeat(parents.ranks, width)
     if real.size < prefixes.size:
         prefixes, counts, begins, ends, ranks = (

@@ -8,7 +8,8 @@ the larger of the two is taken.
 
 Promise: `SeenNoise.reach(cells, chance)` is within 3 % of the distance that a sum over so many cells passes,
 up or down, with that chance, and for single cells exact up to rounding to whole numbers.
-Cost: some twenty microseconds for each number of cells; many different ones are interpolated.
+Cost: some twenty microseconds for each number of cells; many different ones are interpolated, and so are
+parts of cells.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from hushtable.laws.floats import FloatView
 from hushtable.laws.law import NoiseLaw
 
 _FEW = 48  # different numbers of cells that are worth a calculation each
-_NODES = 240
+_NODES = 8  # for each doubling of cells
 _HALVINGS = 60
 _NEVER = 0.01
 _MANY = 1e6
@@ -75,9 +76,11 @@ class SeenNoise:
         Each side is passed with half of `chance`.
         """
         different = distinct(cells)
-        if different.size > _FEW:
-            # Sums grow by powers of their cells, so that lines between logarithms are close.
-            nodes = np.geomspace(different[different > 0][0], different[-1], _NODES)
+        if different.size > _FEW or np.any(different % 1):
+            # Sums grow by powers of their cells, so that lines between logarithms are close. The nodes of all
+            # questions are the same, so that they are calculated once.
+            ends = np.log2(different[different > 0][[0, -1]]) * _NODES
+            nodes = 2.0 ** (np.arange(np.floor(ends[0]), np.ceil(ends[1]) + 1) / _NODES)
             logarithms = _log(cells), _log(nodes)
             below, above = (_interpolated(*logarithms, side) for side in self.reach_of(nodes, chance))
             return np.where(cells > 0, below, 0.0), np.where(cells > 0, above, 0.0)

@@ -29,7 +29,7 @@ from hushtable.answers.nodes.boxes import FEWER_GROUPS, BoxAnswers
 from hushtable.answers.nodes.ranges import order_of_groups, ranges_of
 from hushtable.answers.pruned.bounds import TreeBounds
 from hushtable.answers.pruned.coverage import BoxCoverage, Coverage, LineCoverage
-from hushtable.answers.pruned.walking import walked
+from hushtable.answers.pruned.walking import covered_share, walked
 from hushtable.conditions.selection import Selection
 from hushtable.structures.addresses import LineAddresses
 from hushtable.structures.fitting import Fit, fitted
@@ -98,7 +98,8 @@ class PrunedAnswers(BoxAnswers):
         root = float(self._fit.levels[0].counts[0])
         cutoff = self._release.terms.cutoff or 1.0
         cutoffs = [self._tree.cutoff_at(level, cutoff) for level in range(self._tree.levels)]
-        bounds = TreeBounds(part.number, root=root, laws=laws, cutoffs=cutoffs)
+        shares = covered_share(self._tree, part)
+        bounds = TreeBounds(shares, root=root, laws=laws, cutoffs=cutoffs)
         value, _, variance = walked(self._tree, self._fit, part, bounds=bounds)
         low, high = bounds.limits(chance)
         return Answers(value, np.sqrt(variance), np.minimum(low, value), np.maximum(high, value))

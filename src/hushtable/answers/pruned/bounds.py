@@ -1,121 +1,219 @@
 r"""Bounds for boxes over a pruned tree, whatever its absent nodes hold and wherever.
 
 A question cuts the tree: of the children of nodes that it covers in part, some lie inside of it, some outside
-and some across. Published ones have noisy counts; an absent one has a noisy count below the cutoff c, and
-what lies across may have all of its people on one side. Which children are looked at follows from the noise
-of nodes across, so that inside and outside noise has its law (`estimation.bounds` has the argument).
+and some across. Give each node a weight: 1 inside, 0 outside, and across any w from 0 to 1 that follows from
+the question alone. Children add up to their parent p, so that, added up over all nodes c that are looked at,
 
-- *At least*, the published nodes of one side hold their counts, less noise that lifted some over the cutoff.
-- *At most*, each absent node of that side or across holds c, less its noise. Those across were looked at one
-  below another until one was absent: their noise counts as far as it may raise a sum.
-- *From the root*, a side is the root less the other side.
+    truth = w_root x_root + sum over published c of (w_c - w_p) x_c
+                          + sum over absent c of (what is covered of x_c, less w_p x_c).
 
-The nearest limits are taken, and share the chance evenly.
+In place of x, published nodes have a noisy count. An absent one has one below the cutoff k; it adds up to
+(1 - w_p) x_c if it lies inside or across, and nothing outside. *At most*, then, the truth is that sum with k
+for each absent node inside and across, but for noise:
+
+- inside, noise has its law, times 1 - w_p: which nodes are looked at follows from the noise of nodes across;
+- outside, noise is seen where it lifted a node over the cutoff (`estimation.bounds` has the argument),
+  times w_p;
+- across, noise decides itself whether a node is published. It counts as far as it may raise the sum: up,
+  times w_p - w_c if that is above 0, and down, times 1 - w_p.
+
+Of a published node far above the cutoff it is sure that noise did not decide: there it has its law.
+*At least* follows for the other side, of which weights are 1 - w.
+
+Three ways to weigh: w = 0 adds up what lies inside; w = 1 takes what lies outside off the root; w = the
+covered share is the best where nearly all nodes are published: it is what least squares do. The nearest
+limits are taken, and share the chance.
+
+Noises of different weights are bounded by as many of the largest weight as have their variance: their other
+cumulants are no larger, since those of geometric and Gaussian noise are not negative.
 
 Promise: intervals hold with at least the stated chance for any box that was chosen without looking at the
 rows.
-Cost: some operations on arrays with one entry a group, for each level.
+Cost: some operations on arrays with one entry for each node that is looked at, and one a group and level.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import log
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.answers.estimation.parts import Array, Parts
-from hushtable.answers.estimation.tails import noise
+from hushtable.answers.estimation.tails import SeenNoise, noise
 from hushtable.answers.pruned.coverage import Places
 from hushtable.laws.law import NoiseLaw
 
 Chosen = NDArray[np.bool_]
 
+_WAYS: tuple[tuple[Callable[[Array], Array], float], ...] = (
+    (np.zeros_like, 1 / 4),
+    (np.copy, 1 / 2),
+    (np.ones_like, 1 / 4),
+)  # weights across by covered shares, and parts of the chance
+_ROUNDING = 2.0**-48  # of the root: sums of weighted counts, some taken off others, are not exact
+_SURE = 16.0  # folds, beyond those of the chance to fail: noise that large is left out of account
 
-@dataclass(eq=False)
-class _LookedAt:
-    """The nodes that were looked at on one side, or across, for each group."""
 
-    groups: int
-    counts: Array = field(init=False)
-    kept: list[Array] = field(default_factory=list)  # one entry a level below the root
-    seen: list[Array] = field(default_factory=list)  # kept or absent
+@dataclass(frozen=True, slots=True)
+class LookedAt:
+    """Children of nodes that groups cover in part, on one level."""
 
-    def __post_init__(self) -> None:
-        self.counts = np.zeros(self.groups)
+    owners: Places  # the groups
+    shares: Array  # covered
+    parents: Array  # what is covered of their parents
+    whole: Chosen  # covered to the last cell, which shares do not tell of many
+    counts: Array  # if published
+    kept: Chosen
 
-    def add(self, owners: Places, counts: Array, kept: Chosen) -> None:
-        """Add nodes of the next level, with the group of each."""
-        self.counts += self._added(owners, np.where(kept, counts, 0.0))
-        self.kept.append(self._added(owners, kept))
-        self.seen.append(self._added(owners, np.ones(owners.size)))
+
+@dataclass(eq=False, slots=True)
+class _Draws:
+    """Draws of some noise for each group, each times a weight: what they come to in draws of the largest."""
+
+    squares: Array
+    largest: Array
+    sums: Array
+
+    @classmethod
+    def of(cls, groups: int, owners: Places, weights: Array) -> _Draws:
+        """Return the draws of each group."""
+        squares, sums = (
+            np.bincount(owners, weights=each, minlength=groups).astype(np.float64)
+            for each in (weights**2, weights)
+        )
+        largest = np.zeros(groups)
+        np.maximum.at(largest, owners, weights)
+        return cls(squares, largest, sums)
+
+    def one_more(self, than: _Draws) -> _Draws:
+        """Return one more draw of the largest weight, as far as there are so many of the others."""
+        squares = np.minimum(self.squares + than.largest**2, than.squares)
+        return _Draws(squares, np.maximum(self.largest, than.largest), self.sums)
+
+    def add_to(self, parts: Parts, of: SeenNoise) -> None:
+        """Add them as a part of an error."""
+        if self.largest.any():
+            number = self.squares / np.where(self.largest > 0, self.largest, 1.0) ** 2
+            parts.add_noise(self.largest, of, number)
+
+
+class _Noises(NamedTuple):
+    """The noise of a level: as it is, above 0, and from the cutoff on."""
+
+    law: NoiseLaw
+    cutoff: float
+    plain: SeenNoise
+    rising: SeenNoise
+    beyond: SeenNoise
+
+    @classmethod
+    def of(cls, law: NoiseLaw, cutoff: float) -> _Noises:
+        """Return the noise of a law."""
+        rising, beyond = noise(law, two_sided=False), noise(law, cutoff=cutoff, two_sided=False)
+        return cls(law, cutoff, noise(law), rising, beyond)
+
+    def sure(self, chance: float) -> float:
+        """Return from which count on noise did not decide whether a node is published."""
+        return self.cutoff + 2 * self.law.floats.distance(_SURE - log(chance))
+
+
+class _Limit:
+    """At most so much: what is seen, level by level, and the noise around it."""
+
+    def __init__(self, centre: Array, chance: float) -> None:
+        self._centre, self._chance = centre, chance
+        self.parts = Parts(chance)
 
     @property
-    def absent(self) -> list[Array]:
-        """How many of each level are absent."""
-        return [seen - kept for seen, kept in zip(self.seen, self.kept, strict=True)]
+    def value(self) -> Array:
+        """The limit, which fails with half of the chance."""
+        return self.parts.around(self._centre).high
 
-    def _added(self, owners: Places, values: Array | Chosen) -> Array:
-        return np.bincount(owners, weights=values, minlength=self.groups).astype(np.float64)
+    def add(self, nodes: LookedAt, noises: _Noises, *, own: Array, above: Array, inside: Chosen) -> None:
+        """Add the nodes of a level, with their weights and those of their parents."""
+
+        def draws(chosen: Chosen, weights: Array) -> _Draws:
+            return _Draws.of(self._centre.size, nodes.owners[chosen], weights[chosen])
+
+        outside = ~inside & (nodes.whole | (nodes.shares <= 0))
+        across, rest = ~inside & ~outside, 1 - above
+        sure = nodes.kept & (nodes.counts >= noises.sure(self._chance))
+        self._centre += draws(nodes.kept, (own - above) * nodes.counts).sums
+        self._centre += draws(~nodes.kept & ~outside, rest).sums * noises.cutoff
+        # 1. Inside, and wherever it is sure that noise did not decide: noise as it is.
+        draws(inside, rest).add_to(self.parts, noises.plain)
+        draws(across & sure, np.abs(own - above)).add_to(self.parts, noises.plain)
+        # 2. Outside: of published nodes, and what it lifted over the cutoff.
+        lifted = draws(outside & ~sure, above)
+        draws(outside & nodes.kept, above).one_more(draws(outside, above)).add_to(self.parts, noises.plain)
+        lifted.add_to(self.parts, noises.beyond)
+        self._centre += lifted.sums * noises.beyond.mean
+        # 3. Across: up and down.
+        for weights in (np.maximum(above - own, 0.0), rest):
+            unsure = draws(across & ~sure, weights)
+            unsure.add_to(self.parts, noises.rising)
+            self._centre += unsure.sums * noises.rising.mean
 
 
 class TreeBounds:
-    """What groups cover of a pruned tree, level by level, and the bounds that follow."""
+    """What groups cover of a pruned tree, level by level, and the bounds that follow.
+
+    `shares` are what groups cover of the root.
+    """
 
     def __init__(
-        self, groups: int, *, root: float, laws: Sequence[NoiseLaw], cutoffs: Sequence[float]
+        self,
+        shares: Array,
+        *,
+        root: float,
+        laws: Sequence[NoiseLaw],
+        cutoffs: Sequence[float],
     ) -> None:
-        self._root, self._laws, self._cutoffs = root, laws, cutoffs
-        self._groups = groups
-        self._inside, self._outside, self._across = (_LookedAt(groups) for _ in range(3))
+        self._shares, self._root, self._top = shares, root, noise(laws[0])
+        self._noises = [_Noises.of(*each) for each in zip(laws[1:], cutoffs[1:], strict=True)]
+        self._levels: list[LookedAt] = []
 
-    def add(self, owners: Places, shares: Array, whole: Chosen, counts: Array, kept: Chosen) -> None:
-        """Add the children that were looked at on the next level: covered shares, and counts if kept."""
-        none = shares <= 0
-        for part, chosen in (
-            (self._inside, whole),
-            (self._outside, none),
-            (self._across, ~whole & ~none),
-        ):
-            part.add(owners[chosen], counts[chosen], kept[chosen])
+    def add(self, nodes: LookedAt) -> None:
+        """Add the children that were looked at on the next level."""
+        self._levels.append(nodes)
+
+    @property
+    def complete(self) -> Chosen:
+        """Of which groups all nodes that were looked at are published: nothing is hidden from them."""
+        found = np.ones(self._shares.size, dtype=np.bool_)
+        for nodes in self._levels:
+            found[nodes.owners[~nodes.kept]] = False
+        return found
 
     def limits(self, chance: float) -> tuple[Array, Array]:
         """Return the lower and the upper limits, which fail with `chance` at most."""
-        half = chance / 2
-        root = noise(self._laws[0]).reach(np.ones(self._groups), half)[0]
-        if len(self._laws) == 1:  # a single cell
-            return np.maximum(self._root - root, 0.0), np.maximum(self._root + root, 0.0)
-        (least, below), (most, above) = self._least(self._inside, half), self._most(self._inside, half)
-        (rest_least, rest_below), (rest_most, rest_above) = (
-            self._least(self._outside, half),
-            self._most(self._outside, half),
-        )
-        low = np.maximum(least - below, self._root - rest_most - np.hypot(root, rest_above))
-        high = np.minimum(most + above, self._root - rest_least + np.hypot(root, rest_below))
-        return np.maximum(low, 0.0), np.maximum(high, 0.0)
+        if not self._noises:  # a single cell
+            reach = self._top.reach(np.ones(self._shares.size), chance)[0]
+            ends = (np.maximum(self._root + each, 0.0) * self._shares for each in (-reach, reach))
+            return next(ends), next(ends)
+        low, high = np.zeros(self._shares.size), np.full(self._shares.size, np.inf)
+        for weigh, part in _WAYS:
+            above = self._at_most(weigh, chance * part, other=False)
+            below = self._root - self._at_most(weigh, chance * part, other=True)
+            low, high = np.maximum(low, below), np.minimum(high, above)
+        return low, np.maximum(high, 0.0)
 
-    def _least(self, part: _LookedAt, chance: float) -> tuple[Array, Array]:
-        """Return what a side holds at least, and how far chance goes below."""
-        parts, centre = Parts(chance), part.counts
-        levels = zip(self._laws[1:], self._cutoffs[1:], part.kept, part.seen, strict=True)
-        for law, cutoff, kept, seen in levels:
-            beyond = noise(law, cutoff=cutoff, two_sided=False)
-            parts.add_noise(1.0, noise(law), np.minimum(kept + 1, seen))
-            parts.add_noise(1.0, beyond, seen)
-            centre = centre - seen * beyond.mean
-        return centre, -parts.around(np.zeros(self._groups)).low
-
-    def _most(self, part: _LookedAt, chance: float) -> tuple[Array, Array]:
-        """Return what a side holds at most, and how far chance goes above."""
-        parts = Parts(chance)
-        centre = part.counts
-        levels = zip(self._laws[1:], self._cutoffs[1:], part.seen, self._across.seen, strict=True)
-        for place, (law, cutoff, seen, across) in enumerate(levels):
-            centre = centre + cutoff * (part.absent[place] + self._across.absent[place])
-            rising = noise(law, two_sided=False)
-            parts.add_noise(1.0, noise(law), seen)
-            up = rising.reach(across, chance)[1]
-            parts.add(1.0, across * rising.variance, below=0.0, above=up)
-            centre = centre + across * rising.mean
-        return centre, parts.around(np.zeros(self._groups)).high
+    def _at_most(self, weigh: Callable[[Array], Array], chance: float, *, other: bool) -> Array:
+        """Return the upper limits of what groups have, or of what the noisy root has beside them."""
+        top = weigh(self._shares)
+        limit = _Limit((1 - top if other else top) * self._root, chance)
+        # Of the noisy root, either side has what groups have of its noise.
+        limit.parts.add_noise(top, self._top, np.ones(top.size))
+        for nodes, noises in zip(self._levels, self._noises, strict=True):
+            none = nodes.shares <= 0
+            own = np.where(nodes.whole, 1.0, np.where(none, 0.0, weigh(nodes.shares)))
+            above = weigh(nodes.parents)
+            if other:
+                limit.add(nodes, noises, own=1 - own, above=1 - above, inside=none & ~nodes.whole)
+            else:
+                limit.add(nodes, noises, own=own, above=above, inside=nodes.whole)
+        return limit.value + _ROUNDING * abs(self._root)

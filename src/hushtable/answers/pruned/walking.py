@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.answers.pruned.bounds import TreeBounds
+from hushtable.answers.pruned.bounds import LookedAt, TreeBounds
 from hushtable.answers.pruned.coverage import Coverage, Places
 from hushtable.structures.branching import BranchingTree
 from hushtable.structures.fitting import Fit, Level
@@ -58,6 +58,7 @@ def walked(tree: BranchingTree, fit: Fit, coverage: Coverage, *, bounds: TreeBou
     groups = np.arange(coverage.number)
     rows = np.zeros(coverage.number, dtype=np.intp)
     value, free = np.zeros(coverage.number), np.zeros(coverage.number)
+    covered = covered_share(tree, coverage)
     steps: list[_Step] = []
     for level in range(tree.levels - 1):
         above, below = fit.levels[level], fit.levels[level + 1]
@@ -66,7 +67,8 @@ def walked(tree: BranchingTree, fit: Fit, coverage: Coverage, *, bounds: TreeBou
         counted = ~kept | step.whole
         if bounds is not None:
             counts = np.append(below.counts, 0.0)[step.rows]
-            bounds.add(owners, step.shares, step.whole, counts, kept)
+            parents = covered[step.parents]
+            bounds.add(LookedAt(owners, step.shares, parents, step.whole, counts, kept))
         for found, masses, own in ((value, fit.masses, fit.own), (free, fit.free_masses, fit.free_own)):
             density = own[level][rows] / np.maximum(above.absent[rows], 1e-300)
             here = density[step.parents] * step.sizes
@@ -75,16 +77,22 @@ def walked(tree: BranchingTree, fit: Fit, coverage: Coverage, *, bounds: TreeBou
                 owners[counted], weights=(here * step.shares)[counted], minlength=coverage.number
             )
         steps.append(step)
-        groups, rows = owners[step.inside], step.rows[step.inside]
+        groups, rows, covered = owners[step.inside], step.rows[step.inside], step.shares[step.inside]
     alpha, rest = np.zeros(0), np.zeros(0)
     for level in reversed(range(tree.levels - 1)):
         alpha, rest = _climbed(fit.levels[level], steps[level], alpha, rest)
     root = fit.levels[0].estimates.variances[0]
     if tree.levels == 1:
-        starts, stops = tree.addresses.boxes(np.zeros(1, dtype=np.int64), tree.shifts[0])
-        share = coverage.cells(groups, np.repeat(starts, groups.size, 0), np.repeat(stops, groups.size, 0))
-        return Walked(share * fit.masses[0][0], share * fit.free_masses[0][0], share * root)
+        return Walked(covered * fit.masses[0][0], covered * fit.free_masses[0][0], covered * root)
     return Walked(value, free, alpha**2 * root + rest)
+
+
+def covered_share(tree: BranchingTree, coverage: Coverage) -> Array:
+    """Return which part of all cells each group covers."""
+    groups, root = np.arange(coverage.number), np.zeros(coverage.number, dtype=np.int64)
+    starts, stops = tree.addresses.boxes(root, tree.shifts[0])
+    found: Array = coverage.cells(groups, starts, stops) / np.prod(stops[:1] - starts[:1])
+    return found
 
 
 def _step(
