@@ -182,7 +182,7 @@ class DrawHierarchy:
     ) -> list[Summary]:
         """Draw the hierarchy."""
         (method,) = methods
-        return [draw_hierarchy(counted.table(), nodes, method, **bought.noise)]
+        return [draw_hierarchy(counted, nodes, method, **bought.noise)]
 
 
 class DrawSums(_Flat):
