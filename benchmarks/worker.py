@@ -8,7 +8,7 @@ import json
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -120,22 +120,25 @@ def publish(
     tables: Sequence[Sequence[str]] | None = None,
     structure: str | None = None,
     sampled: bool = False,
+    hierarchy: str | None = None,
 ) -> Numbers:
     """Publish the rows of a file: of each person so many, as several tables, or by a structure, on request.
 
-    `sampled`: by a priority sample, which has as many rows as it is asked for.
+    `sampled`: by a priority sample, which has as many rows as it is asked for. `hierarchy`: its levels.
     """
     import hushtable as ht
 
     settings: dict[str, Any] = {"output": output, "overwrite": True, "memory": memory}
     settings["summary"] = ht.Priority(size=size) if sampled else None
     settings["structure"] = structure if tables is None else ht.Marginals(*tables)
+    if hierarchy is not None:
+        settings["structure"] = ht.Hierarchy(hierarchy)
     settings["unit"] = None if max_rows is None else ht.Unit("person", max_rows=max_rows)
     # Also where there are fewer cells than rows are asked for, which is refused otherwise.
     settings |= {"anyway": True, "ledger": False}
     settings |= {} if sampled else {"size": size}
     release = ht.publish(rows, domain=domain, epsilon=_EPSILON, **settings)
-    return {"rows": len(release), "peak": peak_bytes()}
+    return {"rows": len(release), "peak": peak_bytes(), "processor": process_time()}
 
 
 def ask(file: str, by: Sequence[str], totals: int) -> Numbers:

@@ -40,7 +40,7 @@ PYTHON = {
     "Publish": "publish Recipe Cost Ledger",
     "What is published": """Tables Marginals Tree Hierarchy Dyadic ProductDyadic Haar CountSketch
         Everything Filter Threshold Priority FilterThreshold FilterPriority""",
-    "Plan": "plan Plan QuestionPlan Profile compare_laws LawComparison",
+    "Plan": "plan Plan QuestionPlan HierarchyPlan Profile compare_laws LawComparison",
     "Ask": "open Release Estimate between",
     "Summaries by themselves": "SparseTable summarize Summary",
     "Errors": " ".join(

@@ -60,6 +60,7 @@ if TYPE_CHECKING:
         Threshold,
     )
     from hushtable.planning.comparing import LawComparison, compare_laws
+    from hushtable.planning.hierarchies import HierarchyPlan
     from hushtable.planning.plan import Plan, plan
     from hushtable.planning.profile import Profile
     from hushtable.planning.questions import QuestionPlan
@@ -105,6 +106,7 @@ __all__ = [
     "FilterThreshold",
     "Haar",
     "Hierarchy",
+    "HierarchyPlan",
     "HushtableError",
     "InternalError",
     "LawComparison",
@@ -164,6 +166,7 @@ _HOMES = {
     "FilterThreshold": "hushtable.methods.settings",
     "Haar": "hushtable.structures.haar",
     "Hierarchy": "hushtable.structures.hierarchy",
+    "HierarchyPlan": "hushtable.planning.hierarchies",
     "LawComparison": "hushtable.planning.comparing",
     "Ledger": "hushtable.ledger.ledger",
     "Marginals": "hushtable.structures.marginals",

@@ -605,6 +605,20 @@ MUTANTS = [
         "if not root_stays or level + 1 >= 1:",
         "tests/audit/test_levels.py::test_the_law_is_that_of_the_long_way",
     ),
+    _(
+        "redraw: nodes of a hierarchy that are looked at some at a time, without the last ones",
+        "summaries/hierarchies.py",
+        "pairwise([*edges, parts.size])",
+        "pairwise([*edges, parts.size - 1])",
+        "tests/summaries/test_hierarchies.py::test_nodes_that_are_drawn_some_at_a_time_are_those_of_all",
+    ),
+    _(
+        "sensitivity: shares of a hierarchy change after noise was bought for others",
+        "structures/hierarchy.py",
+        "structure = Hierarchy(*self.structure.levels, shares=self.structure.shares, complete=whole)",
+        "structure = Hierarchy(*self.structure.levels, shares=(9,) * self.levels, complete=whole)",
+        "tests/summaries/test_hierarchies.py::test_a_space_keeps_its_shares",
+    ),
     # Ties and order.
     _(
         "tie by position: the first of those that tie",

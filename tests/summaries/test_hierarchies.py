@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -17,6 +17,7 @@ import hushtable as ht
 from hushtable.laws.geometric import Geometric
 from hushtable.noise import KeyStream
 from hushtable.structures.refining import growing_at
+from hushtable.summaries import hierarchies
 from hushtable.summaries.candidates import noisy
 from hushtable.summaries.hierarchies import draw_hierarchy
 from hushtable.summaries.laborious import Node, ranked_levels
@@ -192,6 +193,96 @@ def test_a_size_with_room_for_all_nodes_hides_nothing(tmp_path: Path) -> None:
         assert isinstance(made, ht.Hierarchy)
         return made.complete, release.to_arrow().num_rows
 
-    # The total, two counties and three homes are six; with five, a quarter has room for the total alone.
-    assert levels(5)[0] == 1
+    # The total, two counties and three homes are six. Three quarters of five have room for the counties.
+    assert levels(3)[0] == 1
+    assert levels(5)[0] == 2
     assert levels(6) == levels(1000) == (3, 6)
+
+
+def test_shares_follow_from_public_sizes() -> None:
+    domain = ht.Domain(
+        home=ht.bins(0, 10_000, step=1, levels=[10, 100, 1_000]), sex=ht.categories(["f", "m"])
+    )
+
+    def shares(size: int | None, *levels: str, **settings: Any) -> tuple[tuple[int, ...] | None, int | None]:
+        made = ht.Hierarchy(*levels, **settings).sized(domain, size)
+        return made.shares, made.complete
+
+    levels = ("1000(home)", "100(home)", "10(home)", "home", "sex")
+    # 1 + 10 + 100 nodes are within three quarters of 200 rows, and 1,000 more are not.
+    assert shares(200, *levels) == ((3, 48, 48, 6, 6, 6), 3)
+    # The two coarsest levels have as much as whole ones, whether they are whole or not.
+    assert shares(20, *levels[:3]) == ((1, 16, 16, 6), 2)
+    # A whole level is never among those that share the rest.
+    assert shares(1_500, *levels) == ((2, 32, 32, 32, 6, 6), 4)
+    assert shares(10**6, *levels) == ((1, 16, 16, 16, 16, 16), 6)
+    # Without a size the root alone is whole.
+    assert shares(None, *levels) == (None, 1)
+    assert shares(200, *levels[:2], shares=[1, 2, 3]) == ((1, 2, 3), 3)
+    assert shares(200, *levels[:2], complete=2) == ((1, 16, 16), 2)
+
+
+def test_what_is_spent_is_for_the_shares_of_the_file(tmp_path: Path) -> None:
+    """Shares that follow from a size are in the terms, so that noise is for all that one row changes."""
+    domain = ht.Domain(home=ht.bins(0, 10_000, step=1, levels=[100]))
+    rows = domain.decode(np.arange(500)[:, np.newaxis])
+    structure = ht.Hierarchy("100(home)", "home")
+    output = tmp_path / "a.parquet"
+    release = ht.publish(
+        rows, domain=domain, epsilon=1, size=500, structure=structure, output=output, ledger=False
+    )
+    made = ht.open(output).terms.structure
+
+    assert isinstance(made, ht.Hierarchy)
+    assert made.shares == (1, 16, 16)
+    assert release.terms.sensitivity == 33
+
+
+@pytest.mark.parametrize("at_once", [1, 3, 1 << 16])
+def test_nodes_that_are_drawn_some_at_a_time_are_those_of_all(
+    at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without noise to speak of, each node has its own count, however many are looked at together."""
+    monkeypatch.setattr(hierarchies, "_AT_ONCE", at_once)
+    domain = ht.Domain(home=ht.bins(0, 1_000, step=1, levels=[10, 100]))
+    codes = np.concatenate([np.arange(5), np.arange(100, 125), np.arange(990, 1000)])[:, np.newaxis]
+    table = ht.SparseTable(shape=(1_000,), codes=codes, counts=10 + np.arange(40))
+    nodes = ht.Hierarchy("100(home)", "10(home)", "home", complete=2).over(domain)
+    drawn = draw_hierarchy(
+        table,
+        nodes,
+        ht.Filter(cutoff=3, two_sided=False),
+        epsilon=Fraction(2_000),
+        sensitivity=Fraction(nodes.per_cell),
+        entropy=replay(5),
+        law=Geometric,
+    )
+    tree = nodes.tree
+    levels = tree.level_of(drawn.codes[:, 0])
+    for level, width in enumerate([1_000, 100, 10, 1]):
+        sums = np.bincount(codes[:, 0] // width, weights=10 + np.arange(40), minlength=1_000 // width)
+        kept = np.flatnonzero(sums) if level > 1 else np.arange(sums.size)
+        assert drawn.codes[levels == level, 0].tolist() == (kept * width + tree.offsets[level]).tolist()
+        assert drawn.counts[levels == level].tolist() == sums[kept].tolist()
+
+
+def test_a_space_keeps_its_shares() -> None:
+    """What one unit changes is told before the size: whole levels may follow from it, and not shares."""
+    domain = ht.Domain(home=ht.bins(0, 100, step=1, levels=[10]))
+    nodes = ht.Hierarchy("10(home)", "home").over(domain)
+
+    assert nodes.of_size(1_000).staying == 111
+    assert nodes.of_size(1_000).tree.shares == nodes.tree.shares == (1, 4, 4)
+
+
+@pytest.mark.parametrize("largest", [1, 1 << 40, 1 << 60])
+def test_cells_have_their_counts_however_large(largest: int) -> None:
+    domain = ht.Domain(home=ht.bins(0, 10**9, step=1, levels=[1_000]))
+    nodes = ht.Hierarchy("1000(home)", "home").over(domain)
+    codes = np.array([7, 12_345, 99_999_999])
+    counts = np.array([5, largest, 3])
+    table = ht.SparseTable(shape=(10**9,), codes=codes, counts=counts)
+    found = hierarchies.occupied_along(table, nodes)
+
+    assert found.addresses.tolist() == codes.tolist()
+    assert found.sums(np.array([[0, 1], [1, 2], [2, 3]])).ravel().tolist() == counts.tolist()

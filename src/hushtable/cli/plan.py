@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import click
 
@@ -70,6 +70,13 @@ def plan(
         Literal["cells", "sketch"],
         Option(metavar="NAME", help="What to plan: cells or sketch. For a data cube, give --marginals."),
     ] = "cells",
+    hierarchy: Annotated[
+        str | None,
+        Option(
+            metavar="LEVEL>...",
+            help="Plan levels from coarse to fine: the share and the error of each.",
+        ),
+    ] = None,
     width: Width = None,
     depth: Depth = None,
     marginals: MarginalSets = None,
@@ -106,6 +113,8 @@ def plan(
     whether a tree would be better for ranges. With --marginals or --structure sketch it compares a data cube
     or a sketch with cells. Take assumptions from public sources: they count as declared public by the owner.
 
+    With --hierarchy it tells of each level what is spent on it, and by how much its counts will be off.
+
     --laws compares the laws of noise and needs no assumption: it shows the smallest count that a table of
     cells can show under each law.
 
@@ -119,6 +128,8 @@ def plan(
         --like commute-2023.parquet --sweep -o sweep.png
       hushtable plan --domain commute.toml --epsilon 0.1 --size 100000 \\
         --like commute-2023.parquet --ask home --ask home,work
+      hushtable plan --domain commute.toml --epsilon 1 --size 5000 \\
+        --hierarchy "county(home) > tract(home) > home"
       hushtable plan --domain commute.toml --epsilon 1 --size 1000 \\
         --like commute-2023.parquet --marginals all-1 --marginals home,work
       hushtable plan --domain commute.toml --epsilon 1 \\
@@ -188,6 +199,35 @@ def plan(
             compared.draw(output, overwrite=overwrite)
             click.echo(f"{output}: a picture of the laws.", err=True)
         return
+    words: dict[str, Any] = {
+        "level": levels,
+        "epsilon": epsilon,
+        "rho": rho,
+        "delta": delta,
+        "law": law,
+        "expect_cells": expect_cells,
+        "expect_mean": expect_mean,
+        "expect_sd": expect_sd,
+        "profile": profile,
+        "like": like,
+        "unit": measure.unit,
+        "count_column": measure.count_column,
+        "sum_column": measure.sum_column,
+        "clamp": measure.clamp,
+        "ask": ask or None,
+    }
+    if hierarchy is not None:
+        if sweep or marginals or sketched or size is None:
+            raise click.BadParameter(
+                "--hierarchy is planned alone: leave out --sweep, --marginals and --structure."
+            )
+        levelled = structure_of("hierarchy", levels=hierarchy)
+        told = planned(finest, size=size, structure=levelled, **words)
+        if json or format == "json":
+            print_json(told.to_dict())
+        else:
+            click.echo(lines(str(told)))
+        return
     noised = structure_of(
         "marginals" if marginals else structure,
         width=width,
@@ -202,26 +242,7 @@ def plan(
         raise click.BadParameter(
             "--sweep, --marginals and --structure need an assumption about the table, such as --like FILE."
         )
-    found = planned(
-        finest,
-        level=levels,
-        epsilon=epsilon,
-        rho=rho,
-        delta=delta,
-        law=law,
-        size=rows,
-        expect_cells=expect_cells,
-        expect_mean=expect_mean,
-        expect_sd=expect_sd,
-        profile=profile,
-        like=like,
-        unit=measure.unit,
-        count_column=measure.count_column,
-        sum_column=measure.sum_column,
-        clamp=measure.clamp,
-        total_share=total_share,
-        ask=ask or None,
-    )
+    found = planned(finest, size=rows, total_share=total_share, **words)
     swept = found.sweep() if sweep else None
     beside = judged(found, noised) if marginals or sketched else None
     more = {"sweep": swept, "cube" if marginals else "sketch": beside}

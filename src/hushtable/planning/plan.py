@@ -28,6 +28,7 @@ from hushtable.laws.sensitivities import Sensitivities
 from hushtable.methods.settings import Everything, Filter, FilterPriority, Method, Priority, Threshold
 from hushtable.planning.choosing import CUTOFFS, best_cutoff, curve, recommended
 from hushtable.planning.cubes import CubePrediction
+from hushtable.planning.hierarchies import PLANNERS
 from hushtable.planning.judges import JUDGES, judged
 from hushtable.planning.judging import Judgement
 from hushtable.planning.laws import (
@@ -382,13 +383,16 @@ def plan(
     rho: Rational | None = None,
     delta: Rational | None = None,
     ask: Sequence[object] | str | None = None,
+    structure: Structure | None = None,
 ) -> Any:
     """Tell what a release would be worth, before any epsilon is spent.
 
     Guarantee: no row is read. With `ask`, or without any assumption, the plan is an `ht.QuestionPlan`: it
     predicts the error of each question, or of the questions that people usually ask. With an assumption
     too, it compares each error with what a group holds. With an assumption and without `ask`, the plan is
-    an `ht.Plan` of a table of cells. It follows from what is declared and from one assumption:
+    an `ht.Plan` of a table of cells. With an `ht.Hierarchy` as `structure`, it is an `ht.HierarchyPlan`: the
+    share and the error of each level, without any assumption. A plan follows from what is declared and from
+    one assumption:
 
     ==============================================  ===================================================
     assumption                                      meaning
@@ -429,6 +433,17 @@ def plan(
             return planned_by_default(declared, size=rows, budget=budget)
         return planned_for(declared, asked_questions(declared, ask), size=rows, budget=budget)
 
+    if structure is not None:
+        if structure.name not in PLANNERS:
+            fact = "a structure is planned beside cells, and only a hierarchy on its own"
+            raise BadPlan(fact, "Leave it out; a plan has `tree`, `cube` and `sketch`.")
+        if any(each is not None for each in assumed):
+            fact = "a plan of a hierarchy assumes nothing of the table, and an assumption was given"
+            raise BadPlan(fact, "Leave it out.")
+        kind = law_for(wanted, law, one=one, sizes=structure.sizes(declared))  # as publishing it chooses
+        check_values(declared, kind)
+        planner, spent = PLANNERS[structure.name], kind.budget(kind.price(wanted))
+        return planner(declared, structure, size=rows, budget=spent, law=kind, one=one, ask=ask)  # type: ignore[arg-type]
     asked = ask is not None or all(each is None for each in assumed)
     kind = _planned_law(wanted, law, measure, declared, size=rows, planned=of_questions if asked else None)
     cost = kind.price(wanted)

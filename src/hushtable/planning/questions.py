@@ -367,6 +367,15 @@ def asked_questions(domain: Domain, ask: object) -> tuple[AskedQuestion, ...]:
     return tuple(AskedQuestion(items, weight, ranges) for (items, ranges), weight in found.items())
 
 
+def weighed_groups(domain: Domain, ask: object) -> list[tuple[tuple[Item, ...], Fraction]]:
+    """Return questions for groups, each with its weight; ranges are refused, which a hierarchy is not for."""
+    questions = asked_questions(domain, ask)
+    if any(question.ranges for question in questions):
+        fact = "ranges are asked for, and a hierarchy is for groups"
+        raise BadChoice(fact, "Leave `:ranges` out; a level of runs serves ranges, as in 16(day).")
+    return [(question.items, question.weight) for question in questions]
+
+
 def planned_for(
     domain: Domain, questions: Sequence[AskedQuestion], *, size: int, budget: Budget
 ) -> QuestionPlan:

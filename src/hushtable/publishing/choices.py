@@ -20,7 +20,13 @@ from hushtable.laws.sensitivities import Sensitivities
 from hushtable.methods.settings import METHODS, Method, Priority
 from hushtable.methods.tuning import AUTO_CUTOFF, auto_cutoff, marginal_method
 from hushtable.planning.profile import PLAN_RULE
-from hushtable.planning.questions import QuestionPlan, asked_questions, planned_by_default, planned_for
+from hushtable.planning.questions import (
+    QuestionPlan,
+    asked_questions,
+    planned_by_default,
+    planned_for,
+    weighed_groups,
+)
 from hushtable.planning.sharing import Budget
 from hushtable.structures.cells import Cells
 from hushtable.structures.registry import as_structure, is_structure
@@ -296,12 +302,7 @@ def shared_for(structure: object, domain: Domain, ask: object) -> Structure | No
     """Return a structure whose nodes share epsilon for questions; None where questions say something else."""
     if ask is None or not is_structure(structure) or not structure.asks:  # type: ignore[attr-defined]
         return None
-    questions = asked_questions(domain, ask)
-    if any(question.ranges for question in questions):
-        fact = "ranges are asked for, and a hierarchy is for groups"
-        raise BadChoice(fact, "Leave `:ranges` out; a level of runs serves ranges, as in 16(day).")
-    weighed = [(question.items, question.weight) for question in questions]
-    found: Structure = structure.for_questions(domain, weighed)  # type: ignore[attr-defined]
+    found: Structure = structure.for_questions(domain, weighed_groups(domain, ask))  # type: ignore[attr-defined]
     return found
 
 

@@ -173,7 +173,7 @@ def decided(recipe: Recipe) -> Decision:
     return Decision(
         recipe=recipe,
         domain=domain,
-        structure=noised,
+        structure=noised.sized(domain, chosen.method.size),
         chosen=chosen,
         law=law,
         cost=cost,

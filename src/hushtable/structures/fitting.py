@@ -44,6 +44,7 @@ from numpy.typing import NDArray
 from hushtable.laws.law import NoiseLaw
 from hushtable.structures.addresses import Numbers
 from hushtable.structures.paths import PrunableTree
+from hushtable.structures.typical import CompleteLevel, complete_masses
 
 Array = NDArray[np.float64]
 ALIKE = 0.1  # of the cutoff: counts on one level are not taken to be more alike than that
@@ -348,12 +349,29 @@ def fitted(
 
 
 def own_masses(
-    tree: PrunableTree, numbers: Numbers, counts: Numbers, *, laws: Sequence[NoiseLaw], cutoff: float
+    tree: PrunableTree,
+    numbers: Numbers,
+    counts: Numbers,
+    *,
+    laws: Sequence[NoiseLaw],
+    cutoff: float,
+    complete: int = 1,
 ) -> Array:
-    """Return what each node has for itself, in the order of their numbers: the weights of a release."""
+    """Return what each node has for itself, in the order of their numbers: the weights of a release.
+
+    So many levels have all of their nodes: these are divided by what is typical of each (`typical`).
+    """
     levels = _levels(tree, numbers, counts, laws=laws, cutoff=cutoff, sparing=True)
-    masses, own = np.maximum(_root(levels), 0.0), []
-    for each in levels:
+    own: list[Array] = []
+    if complete == 1:
+        masses = np.maximum(_root(levels), 0.0)
+    else:
+        _prepare(levels)
+        whole = levels[:complete]
+        known = [CompleteLevel(each.counts, each.parents, each.cells.astype(np.float64)) for each in whole]
+        masses = complete_masses(known, laws)[-1]
+        own += [np.zeros(each.cells.size) for each in levels[: complete - 1]]
+    for each in levels[complete - 1 :]:
         masses, kept = each.bounded(masses)
         own.append(kept)
     return np.concatenate(own)
@@ -398,8 +416,13 @@ def _levels(
 
 def _root(levels: list[Level]) -> Array:
     """Return the estimate of the root."""
+    _prepare(levels)
+    return [each.estimates for each in reversed(levels)][-1].means
+
+
+def _prepare(levels: list[Level]) -> None:
+    """Let levels follow from those above."""
     # What a level keeps in mind follows from the level above, or below. Asked for at one end only, it would
     # be found by recursion, ten frames a level: too deep for the 62 levels that a tree may have.
     for each in levels[:-1]:
         each.expected  # noqa: B018
-    return [each.estimates for each in reversed(levels)][-1].means

@@ -44,7 +44,9 @@ if TYPE_CHECKING:
 ALL = "all"  # what the level of the root is called
 _LARGEST_SHARE = 1000
 _MOST_LEVELS = 62
-_PART_WHOLE = 4  # of the rows that are asked for, so large a part may go to levels that are whole
+_PART_WHOLE = Fraction(3, 4)  # of the rows that are asked for: so many may go to levels that are whole
+# Shares, where the total has 1: of each of the coarsest levels and of each whole one; of others together.
+_COARSEST, _COARSE, _FINE = 2, 16, 6
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
@@ -53,7 +55,8 @@ class Hierarchy(PrunedStructure):
 
     Each level names what it refines; attributes that it leaves out stay as they were. You may also give one
     text with `>` between the levels. `shares` says how levels share epsilon: first the share of the total,
-    which is the root, then one for each level; left out, the total has a quarter of a level's share.
+    which is the root, then one for each level. Left out, they follow from which levels a size has room for
+    (`sized`).
 
     >>> Hierarchy("county(home) > county(work) > home, work")
     Hierarchy('county(home)', 'county(work)', 'home, work')
@@ -144,6 +147,21 @@ class Hierarchy(PrunedStructure):
             fact = f"{times} levels of the hierarchy would be called {shown(label)}"
             raise BadChoice(fact, f"Rename an attribute: the level of the total is called {shown(ALL)}.")
         return nodes
+
+    def sized(self, domain: Domain, size: int | None) -> Hierarchy:
+        """Return it with the levels that are whole, and the shares of epsilon: both follow from public sizes.
+
+        Whole levels have as many nodes as three quarters of the rows have room for, or all levels if there
+        is room for all of their nodes; with a cutoff alone, no level but the root is whole. Where shares are
+        not given, the two coarsest levels and all whole ones have 16 each, all others have 6 together, and
+        the total has 1. If the root alone is whole, it has 1, and each level 4.
+        """
+        whole, shares, levels = self.over(domain).of_size(size).tree.staying, self.shares, len(self.levels)
+        if shares is None and whole > 1:
+            coarse = min(max(_COARSEST, whole - 1), levels)
+            parts = max(levels - coarse, 1)
+            shares = (parts, *(_COARSE * parts,) * coarse, *(_FINE,) * (levels - coarse))
+        return Hierarchy(*self.levels, shares=shares, complete=whole)
 
     def for_questions(
         self, domain: Domain, questions: Sequence[tuple[tuple[Item, ...], Fraction]]
@@ -269,12 +287,11 @@ class HierarchySpace(NodeSpace):
     def of_size(self, size: int | None) -> HierarchySpace:
         """Return the nodes with as many whole levels as a release of so many rows has room for: public.
 
-        Where there is room for all nodes, all levels are whole. With a cutoff alone, no level but the root
-        has all of its nodes.
+        Shares stay as they are, so that noise remains for what one unit changes.
         """
         if self.structure.complete is not None:
             return self
-        part, whole = 0 if size is None else size // _PART_WHOLE, 1
+        part, whole = 0 if size is None else int(size * _PART_WHOLE), 1
         room = size if size is not None and size >= sum(self.tree.nodes_at) else part
         while whole < self.tree.levels and sum(self.tree.nodes_at[: whole + 1]) <= room:
             whole += 1
@@ -420,7 +437,8 @@ class HierarchySpace(NodeSpace):
     ) -> NDArray[np.float64]:
         """Return the mass of each node that it does not give to a published child."""
         laws = [law_at(share) for share in self.tree.shares]
-        return own_masses(self.tree, codes[:, 0], counts, laws=laws, cutoff=cutoff or 1.0)
+        settings: dict[str, Any] = {"laws": laws, "cutoff": cutoff or 1.0, "complete": self.tree.staying}
+        return own_masses(self.tree, codes[:, 0], counts, **settings)
 
     def are_rooted(self, codes: Codes) -> bool:
         """Return whether ascending nodes have all of whole levels among them, and each the node above it."""

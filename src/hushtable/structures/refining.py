@@ -27,7 +27,7 @@ from hushtable.structures.chains import Chain, Numbers
 MOST_NUMBERS = 1 << 62
 _USUAL = 4  # the share of a level, where the root has 1
 _PRECISION = 1000  # of weights: a part of the largest
-_AT_ONCE = 1 << 20  # cells whose positions are found together, so that little memory is taken
+_AT_ONCE = 1 << 14  # cells whose positions are found together: arrays so small are used again at once
 
 
 class Step(NamedTuple):

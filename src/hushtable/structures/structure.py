@@ -170,6 +170,10 @@ class Structure(Protocol):
         """Return it with shares of epsilon for questions, by the items and the weight of each."""
         return self
 
+    def sized(self, domain: Domain, size: int | None) -> Structure:
+        """Return it with what follows from how many rows are asked for, and from other public sizes."""
+        return self
+
     def check_method(self, method: Method, measure: Measure = ROWS) -> None:
         """Raise `BadChoice` where a summary, or what is counted, makes no sense of it."""
         return

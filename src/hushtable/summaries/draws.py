@@ -189,7 +189,7 @@ class DrawHierarchy:
         from hushtable.summaries.hierarchies import draw_hierarchy
 
         (method,) = methods
-        return [draw_hierarchy(counted.table(), nodes, method, **bought.noise)]
+        return [draw_hierarchy(counted, nodes, method, **bought.noise)]
 
 
 class DrawSums(_Flat):

@@ -9,9 +9,11 @@ those that pass are drawn, and no others (as empty cells are, steps 1 to 4). Com
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from fractions import Fraction
+from itertools import pairwise
 from math import ceil
+from typing import Protocol
 
 import numpy as np
 
@@ -19,6 +21,7 @@ from hushtable.domain.keys import KeySpace
 from hushtable.errors import BadChoice, BadNumber, InternalError
 from hushtable.laws.acceptance import Acceptance
 from hushtable.laws.law import NoiseLaw, at_law, law_to_draw
+from hushtable.laws.sensitivities import Sensitivities
 from hushtable.methods.settings import Method
 from hushtable.noise import BitSource, binomial
 from hushtable.structures.chains import Numbers
@@ -29,14 +32,28 @@ from hushtable.summaries.candidates import draw_candidates, noisy
 from hushtable.summaries.flat import LARGEST_FULL_TABLE, check_changes
 from hushtable.summaries.rooted import Nodes, Occupied, children_of, known_cutoff, rooted_tree
 from hushtable.summaries.summary import Summary
-from hushtable.table.slices import Slice
-from hushtable.table.sparse import SparseTable
+from hushtable.table.slices import Cells, Slice
 
-_AT_ONCE = 1 << 20  # cells whose positions are found together, so that little memory is taken
+_AT_ONCE = 1 << 16  # cells that are looked at together, so that little memory is taken
+
+
+class CellsInSlices(Protocol):
+    """A counted table that comes slice by slice. Private."""
+
+    @property
+    def space(self) -> KeySpace:
+        """The cells of the domain."""
+
+    @property
+    def sensitivity(self) -> Sensitivities | None:
+        """What one unit changes in the cells, if that is known."""
+
+    def cells(self) -> Iterator[Cells]:
+        """Yield the occupied cells of each slice."""
 
 
 def draw_hierarchy(
-    table: SparseTable,
+    table: CellsInSlices,
     nodes: HierarchySpace,
     method: Method,
     *,
@@ -62,7 +79,7 @@ def draw_hierarchy(
     def noised(level: int, prefixes: Numbers, counts: Numbers) -> Numbers:
         return noisy(counts, laws[level], entropy)
 
-    occupied = occupied_along(table.keys, table.counts, table.space, nodes)
+    occupied = occupied_along(table, nodes)
     cutoff = method.rule.cutoff
     lowest = growing_at(tree, laws) if cutoff is None else ceil(cutoff * tree.unit)
 
@@ -111,8 +128,29 @@ def _passing(
 ) -> Nodes:
     """Draw the children of nodes whose noisy counts are `least` or more, the empty ones too.
 
-    All children of these nodes are the cells of a table, numbered node by node (PROOF.md, step 18).
+    All children of these nodes are the cells of a table, numbered node by node (PROOF.md, step 18). That is
+    done for some nodes at a time, with about so many occupied cells that little memory is taken.
     """
+    parts = np.cumsum(parents.ends - parents.begins) // _AT_ONCE
+    edges = np.flatnonzero(np.append(True, parts[1:] != parts[:-1])).tolist()
+    found = [
+        _passing_of(
+            Nodes(*(each[start:stop] for each in parents)), level, occupied, tree, law, entropy, least
+        )
+        for start, stop in pairwise([*edges, parts.size])
+    ]
+    return Nodes(*(np.concatenate(each) for each in zip(*found, strict=True)))
+
+
+def _passing_of(
+    parents: Nodes,
+    level: int,
+    occupied: Occupied,
+    tree: RefinedTree,
+    law: NoiseLaw,
+    entropy: BitSource,
+    least: int,
+) -> Nodes:
     # 1. Which children hold occupied cells, and which of those.
     lengths = parents.ends - parents.begins
     owners = np.repeat(np.arange(lengths.size), lengths)
@@ -144,13 +182,32 @@ def _passing(
     return Nodes(prefixes, drawn.counts, np.minimum(parents.ranks[mine], weighed), begins_of, ends_of)
 
 
-def occupied_along(keys: np.ndarray, counts: Numbers, space: KeySpace, nodes: HierarchySpace) -> Occupied:
-    """Return occupied cells by their positions, some cells at a time."""
-    found = np.empty(counts.size, dtype=np.int64)
-    for start in range(0, counts.size, _AT_ONCE):
-        part = slice(start, start + _AT_ONCE)
-        found[part] = nodes.tree.of(space.unpack(keys[:, part]), nodes.places)
-    return Occupied(found, counts)
+def occupied_along(table: CellsInSlices, nodes: HierarchySpace) -> Occupied:
+    """Return occupied cells by their positions, some cells at a time: no two copies of all stay in memory."""
+    bits = 63 - nodes.tree.cells.bit_length()  # that a position leaves for a count beside it
+    packed: list[Numbers] = []
+    large: list[tuple[Numbers, Numbers]] = []
+    for positions, counts in _located(table, nodes):
+        if counts.min(initial=0) < 0 or int(counts.max(initial=0)) >> bits:
+            large.append((positions, counts))
+        else:
+            positions <<= bits
+            positions |= counts
+            packed.append(positions)
+    together = np.concatenate([np.empty(0, dtype=np.int64), *packed])
+    packed.clear()
+    if not large:
+        return Occupied.of_packed(together, bits=bits)
+    large.append((together >> bits, together & ((1 << bits) - 1)))
+    return Occupied(*(np.concatenate(each) for each in zip(*large, strict=True)))
+
+
+def _located(table: CellsInSlices, nodes: HierarchySpace) -> Iterator[tuple[Numbers, Numbers]]:
+    """Yield the positions of occupied cells, and their counts, some at a time."""
+    for keys, counts in table.cells():
+        for start in range(0, counts.size, _AT_ONCE):
+            part = slice(start, start + _AT_ONCE)
+            yield nodes.tree.of(table.space.unpack(keys[:, part]), nodes.places), counts[part]
 
 
 def check_hierarchy(nodes: HierarchySpace, method: Method, *, law_at: Callable[[int], NoiseLaw]) -> None:

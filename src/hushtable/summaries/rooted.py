@@ -44,9 +44,27 @@ class Occupied:
             addresses, counts = addresses[order], counts[order]
         self.addresses = addresses
         # Two halves, so that no sum wraps; one, where it cannot.
-        sizes = int(np.abs(counts).max(initial=0)) * counts.size
+        sizes = max(int(counts.max(initial=0)), -int(counts.min(initial=0))) * counts.size
         halves = (counts >> 32, counts & 0xFFFFFFFF) if sizes >> 60 else (counts,)
-        self._running = [np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(half)]) for half in halves]
+        self._running = [np.zeros(counts.size + 1, dtype=np.int64) for _ in halves]
+        for running, half in zip(self._running, halves, strict=True):
+            np.cumsum(half, out=running[1:])
+
+    @classmethod
+    def of_packed(cls, packed: Numbers, *, bits: int) -> Occupied:
+        """Return cells that come as addresses with counts of so many bits behind them; the array is used up.
+
+        Sorting such numbers takes neither time nor memory for places.
+        """
+        packed.sort()
+        running = np.zeros(packed.size + 1, dtype=np.int64)
+        np.bitwise_and(packed, (1 << bits) - 1, out=running[1:])
+        if int(running.max()) * packed.size >> 60:
+            return cls(packed >> bits, running[1:])
+        found = cls.__new__(cls)
+        packed >>= bits
+        found.addresses, found._running = packed, [np.cumsum(running, out=running)]
+        return found
 
     def edges(
         self, firsts: Numbers, owners: NDArray[np.intp], begins: NDArray[np.intp], ends: NDArray[np.intp]

@@ -8,7 +8,7 @@ Cost: one packing and, unless the codes come in order, one sort.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -88,6 +88,10 @@ class SparseTable:
     def sensitivity(self) -> Sensitivities | None:
         """What one unit changes in the table, if it was counted; None if it was made by hand."""
         return self._sensitivity
+
+    def cells(self) -> Iterator[tuple[Keys, NDArray[np.int64]]]:
+        """Yield the occupied cells: all at once."""
+        yield self.keys, self.counts
 
     @property
     def shape(self) -> tuple[int, ...]:
