@@ -8,7 +8,7 @@ Source: Cormode, Procopiuc, Srivastava, Tran, section 3.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, NamedTuple, Protocol, TypeAlias
@@ -31,6 +31,7 @@ from hushtable.summaries.summary import Summary
 from hushtable.table.adding import marginals, sketched
 from hushtable.table.lifting import lifted
 from hushtable.table.progress import Progress, unheard
+from hushtable.table.slices import Cells as SliceCells
 from hushtable.table.slices import Slices, SlicesHere, split
 from hushtable.table.sparse import SparseTable
 
@@ -50,6 +51,9 @@ class CellCounts(Protocol):
 
     def table(self) -> SparseTable:
         """Return all slices as one table in memory."""
+
+    def cells(self) -> Iterator[SliceCells]:
+        """Yield the occupied cells of each slice."""
 
     def marginals(self, cube: TableSpace, numbers: Sequence[int]) -> list[SparseTable]:
         """Return the sums of cells in some tables of a cube."""
@@ -259,10 +263,13 @@ class TableHere:
         """Return the table."""
         return self.whole
 
+    def cells(self) -> Iterator[SliceCells]:
+        """Yield all occupied cells at once."""
+        return self.whole.cells()
+
     def marginals(self, cube: TableSpace, numbers: Sequence[int]) -> list[SparseTable]:
         """Return the sums of cells in some tables of a cube."""
-        cells = [(self.whole.keys, self.whole.counts)]
-        return marginals(cells, self.whole.space, cube, numbers, sensitivity=None)
+        return marginals(self.cells(), self.whole.space, cube, numbers, sensitivity=None)
 
     @property
     def sensitivity(self) -> Sensitivities | None:
