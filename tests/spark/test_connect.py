@@ -15,7 +15,7 @@ import pytest
 
 import hushtable as ht
 from hushtable.engines.registry import engine_of
-from hushtable.engines.sliced import counting as here
+from hushtable.engines.sliced import bounding as here
 from hushtable.engines.sliced.keying import Tally
 from hushtable.engines.sliced.runs import KeyRows, counted
 from hushtable.engines.spark import counting as there

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import hushtable as ht
-from hushtable.engines.sliced import counting as here
+from hushtable.engines.sliced import bounding as here
 from hushtable.engines.spark import counting as there
 from tests.engines.test_unlisted import ODD
 
