@@ -69,5 +69,5 @@ def test_the_wheel_carries_the_bill_and_lists_all_extras() -> None:
 
     assert built["wheel"]["sbom-files"] == [BILL.name]
     assert f"/{BILL.name}" in built["sdist"]["include"]
-    for_others = {"spark", "browser", "test", "dev"}  # another environment, or not for users
+    for_others = {"spark", "connect", "browser", "test", "dev"}  # another environment, or not for users
     assert {*extras["optional-dependencies"]} - for_others == {*EXTRAS}

@@ -246,7 +246,7 @@ def test_an_automatic_structure_is_what_the_plan_takes_for_ranges(tmp_path: Path
 
 
 def test_an_automatic_structure_may_be_cells(tmp_path: Path) -> None:
-    plan = planned()
+    plan = planned(size=100)  # rows of few cells, which a tree of as many rows does not beat
     release = publish(tmp_path, plan=plan, structure="auto")
 
     assert plan.structure == "cells"
@@ -255,7 +255,7 @@ def test_an_automatic_structure_may_be_cells(tmp_path: Path) -> None:
 
 
 def test_a_share_for_the_total_goes_with_cells_alone(tmp_path: Path) -> None:
-    cells, tree = planned(total_share="1/10"), planned(profile=MANY, epsilon="1/10", size=9000)
+    cells, tree = planned(total_share="1/10", size=100), planned(profile=MANY, epsilon="1/10", size=9000)
     one = publish(tmp_path, plan=cells, structure="auto", total_share="1/10")
     settings: dict[str, Any] = {"structure": "auto", "total_share": "1/10", "count_column": "people"}
     two = publish(tmp_path, many(), plan=tree, epsilon="1/10", overwrite=True, **settings)

@@ -121,7 +121,7 @@ class _Noises(NamedTuple):
         return self.cutoff + 2 * self.law.floats.distance(_SURE - log(chance))
 
 
-class _Limit:
+class _UpperLimit:
     """At most so much: what is seen, level by level, and the noise around it."""
 
     def __init__(self, centre: Array, chance: float) -> None:
@@ -205,7 +205,7 @@ class TreeBounds:
     def _at_most(self, weigh: Callable[[Array], Array], chance: float, *, other: bool) -> Array:
         """Return the upper limits of what groups have, or of what the noisy root has beside them."""
         top = weigh(self._shares)
-        limit = _Limit((1 - top if other else top) * self._root, chance)
+        limit = _UpperLimit((1 - top if other else top) * self._root, chance)
         # Of the noisy root, either side has what groups have of its noise.
         limit.parts.add_noise(top, self._top, np.ones(top.size))
         for nodes, noises in zip(self._levels, self._noises, strict=True):
