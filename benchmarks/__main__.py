@@ -26,6 +26,7 @@ from benchmarks import (
     libraries,
     noise,
     planning,
+    postgres,
     publishing,
     questions,
     ranges,
@@ -53,10 +54,11 @@ GROUPS: dict[str, tuple[Callable[[Say], Sheet], ...]] = {
     "hierarchies": hierarchies.SHEETS,
     "questions": questions.SHEETS,
     "sketches": sketches.SHEETS,
+    "postgres": postgres.SHEETS,
     "spark": spark.SHEETS,
     "libraries": libraries.SHEETS,
 }
-_ELSEWHERE = ("spark", "libraries")  # need an environment of their own
+_ELSEWHERE = ("postgres", "spark", "libraries")  # need a server, or an environment of their own
 
 _WIDTH = 150
 

@@ -121,10 +121,12 @@ def publish(
     structure: str | None = None,
     sampled: bool = False,
     hierarchy: str | None = None,
+    table: str | None = None,
 ) -> Numbers:
     """Publish the rows of a file: of each person so many, as several tables, or by a structure, on request.
 
     `sampled`: by a priority sample, which has as many rows as it is asked for. `hierarchy`: its levels.
+    `table`: of a database, whose address `rows` then is.
     """
     import hushtable as ht
 
@@ -137,6 +139,7 @@ def publish(
     # Also where there are fewer cells than rows are asked for, which is refused otherwise.
     settings |= {"anyway": True, "ledger": False}
     settings |= {} if sampled else {"size": size}
+    settings |= {} if table is None else {"table": table}
     release = ht.publish(rows, domain=domain, epsilon=_EPSILON, **settings)
     return {"rows": len(release), "peak": peak_bytes(), "processor": process_time()}
 

@@ -1,6 +1,6 @@
 """A driver of Spark with two executors, real processes each, that does what tests ask of it and may die.
 
-python -m tests.spark.driver FOLDER CONNECTION
+python -m tests.spark.driver FOLDER CONNECTION [MASTER]
 """
 
 from __future__ import annotations
@@ -44,30 +44,39 @@ os.execv({java!r}, [{java!r}, *given])
 """
 
 
-def session_in(folder: Path) -> SparkSession:
-    """Start Spark, with all that it writes in one folder."""
+def java_in(folder: Path) -> Path:
+    """Make what starts Java for each executor under an address of its own."""
+    java = Path(os.environ["JAVA_HOME"]) / "bin/java" if "JAVA_HOME" in os.environ else shutil.which("java")
+    (folder / "bin").mkdir(parents=True)
+    (folder / "bin/java").write_text(JAVA.format(python=sys.executable, java=str(java)))
+    (folder / "bin/java").chmod(0o700)
+    return folder
+
+
+def session_in(folder: Path, master: str | None) -> SparkSession:
+    """Start Spark, with all that it writes in one folder; a master that is named has executors of its own."""
     # Its workers write where Spark is installed. So it is installed here, by links.
     (folder / "home").mkdir()
     for name in ("bin", "jars", "python"):
         (folder / "home" / name).symlink_to(Path(pyspark.__file__).parent / name)
     os.environ |= {"SPARK_HOME": str(folder / "home"), "SPARK_LOCAL_IP": "127.0.0.1"}
     os.environ["PYSPARK_PYTHON"] = sys.executable  # which the server of Spark Connect takes for its workers
-    java = Path(os.environ["JAVA_HOME"]) / "bin/java" if "JAVA_HOME" in os.environ else shutil.which("java")
-    (folder / "java/bin").mkdir(parents=True)
-    (folder / "java/bin/java").write_text(JAVA.format(python=sys.executable, java=str(java)))
-    (folder / "java/bin/java").chmod(0o700)
+    if master is None:
+        own = {"spark.executorEnv.JAVA_HOME": str(java_in(folder / "java"))}
+    else:
+        own = {"spark.checkpoint.dir": str(folder / "checkpoints")}
     (folder / "scratch").mkdir()
     # The quick compiler alone: executors are killed before what the other one makes is worth its time.
     quick = f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Djava.io.tmpdir={folder / 'scratch'}"
-    builder = SparkSession.builder.master("local-cluster[2,1,512]").config(
+    builder = SparkSession.builder.master(master or "local-cluster[2,1,512]").config(
         map=SERVING
+        | own
         | {
             "spark.deploy.maxExecutorRetries": "-1",
             "spark.driver.extraJavaOptions": quick,
             "spark.driver.memory": "512m",
             "spark.executor.extraJavaOptions": quick,
             "spark.executor.memory": "512m",
-            "spark.executorEnv.JAVA_HOME": str(folder / "java"),
             "spark.local.dir": str(folder / "local"),
             "spark.locality.wait": "0",
             "spark.python.daemon.module": "tests.spark.daemon",
@@ -111,6 +120,7 @@ def publish(
     kill_when: Sequence[str] = (),
     checkpoints: str | None = None,
     twice: bool = False,
+    salt: str | None = None,
 ) -> dict[str, int]:
     """Publish; executors are killed when the ledger is "charged", or while the driver reads what is "staged".
 
@@ -139,6 +149,8 @@ def publish(
         stack.enter_context(patch.object(counting, "_groups", groups))
         if checkpoints is not None:
             stack.enter_context(patch.object(SparkContext, "getCheckpointDir", lambda _: checkpoints))
+        if salt is not None:
+            stack.enter_context(patch.object(counting, "drawn_salt", lambda entropy: salt))
         ht.publish(session.read.parquet(data), **settings)
     return found
 
@@ -208,7 +220,7 @@ def answer(session: SparkSession, tests: Connection) -> None:
 
 
 if __name__ == "__main__":
-    session = session_in(Path(sys.argv[1]))
+    session = session_in(Path(sys.argv[1]), sys.argv[3] if len(sys.argv) > 3 else None)
     session.sparkContext.setLogLevel("ERROR")
     answer(session, Connection(int(sys.argv[2])))
     session.stop()

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from hushtable.engines.spark.blocks import rows_in
 from hushtable.noise import KeyStream
-from tests.spark.processes import own_executor
+from tests.spark.processes import own_executor, parent_of
 
 SHARED = KeyStream()  # the parent of all workers draws from it before it forks them
 
@@ -27,14 +27,14 @@ _LONGEST = 120.0  # seconds
 class Death(NamedTuple):
     """A kill in the middle of a task, before or after it hands over what it made.
 
-    `place` is a slice, or None: then it is the first task that comes there. `who` is the executor, or the
-    process of the driver.
+    `place` is a slice, or None: then it is the first task that comes there. `who` is the executor, the worker
+    of a cluster that started it, or the process of the driver.
     """
 
     step: str
     place: int | None
     when: Literal["before", "after"]
-    who: int | None = None
+    who: int | Literal["worker"] | None = None
 
 
 class Watch(NamedTuple):
@@ -82,8 +82,10 @@ class Watch(NamedTuple):
         os.rename(part, self.folder / f"{step}-{place}-{context.taskAttemptId()}.npz")
 
 
-def die(who: int | None) -> None:
+def die(who: int | Literal["worker"] | None) -> None:
     """Kill a process, without which this one ends too."""
+    if who == "worker":
+        who = parent_of(own_executor())
     os.kill(own_executor() if who is None else who, signal.SIGKILL)
     time.sleep(_LONGEST)
     raise AssertionError("the worker of a dead executor lives on")

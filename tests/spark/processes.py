@@ -30,6 +30,19 @@ def descendants(process: int) -> list[int]:
     return found[1:]
 
 
+def working_in(folder: Path) -> list[int]:
+    """Return all processes whose working folder is there or below, whoever their parents are by now."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            there = (path / "cwd").readlink()
+        except OSError:
+            continue  # it is gone, or somebody else's
+        if there.is_relative_to(folder):
+            found.append(int(path.name))
+    return found
+
+
 def is_executor(process: int) -> bool:
     """Return whether a process is a Java process that runs tasks of Spark."""
     try:

@@ -46,9 +46,9 @@ UNIT = ht.Unit("person", max_rows=2)
 
 
 class Driver:
-    """A driver in a process of its own, which does one case after the other."""
+    """A driver in a process of its own, which does one case after the other, for a master if one is named."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *master: str) -> None:
         self.folder, self.temporary = folder, folder / "temporary"
         self.temporary.mkdir(parents=True)
         self._tests, driver = Pipe()
@@ -56,7 +56,7 @@ class Driver:
         path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
         with open(self._log, "wb") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "tests.spark.driver", str(folder), str(driver.fileno())],
+                [sys.executable, "-m", "tests.spark.driver", str(folder), str(driver.fileno()), *master],
                 cwd=folder,
                 env=os.environ | {"PYTHONPATH": path, "TMPDIR": str(self.temporary)},
                 pass_fds=[driver.fileno()],
