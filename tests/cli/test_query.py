@@ -229,7 +229,7 @@ def test_a_model_is_shown_beside_estimates_or_without_any() -> None:
 
     refused = run("query", "questions.parquet", "--by", "home,main,kind")
     assert refused.exit_code == 2
-    assert "--model adds what these tables suggest" in " ".join(refused.stderr.split())
+    assert "`hushtable query --model` and" in " ".join(refused.stderr.split())
 
 
 def test_sql_for_people() -> None:

@@ -70,7 +70,8 @@ def test_every_marginal_has_its_own_line() -> None:
 
     assert "a data cube of 2 marginals, listed below" in text
     assert "of the marginals, 1 by everything, 1 by filter-priority of at most 100 rows each" in text
-    assert "chosen from public facts by the rules whole-1 and auto-cutoff-1" in text
+    assert "chosen from public facts: all cells where there is room for them (whole-1); a cutoff" in text
+    assert "at most about a tenth of the rows are noise alone (auto-cutoff-1)" in " ".join(text.split())
     assert "1, of which 0.02 for the noisy total, the rest for the cells, split as listed below" in text
     assert "4: the most that one unit can change all counts together (each count is multiplied by" in text
     header = line_of(text, "marginal  ")

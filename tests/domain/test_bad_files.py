@@ -290,7 +290,7 @@ def test_mistakes_of_the_name(tmp_path: Path, name: str, message: str) -> None:
         ),
         (
             'categories = { values = ["a"], levels = { r = ["x"] } }\nmissing = { other = "x" }',
-            "the category 'x' of a rule is not by itself at level 'r'. There, 'x' and no other value must",
+            "the category 'x' of a rule is not by itself at level 'r'. Let the level's value 'x' hold",
         ),
         (
             'categories = { values = ["a", "o"], levels = { r = ["o", "o"] } }\noutside = { other = "o" }',

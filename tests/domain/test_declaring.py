@@ -102,7 +102,7 @@ def test_attributes_can_still_be_handed_over() -> None:
         (lambda: ht.categories(["a"], codes="code"), "names a column of a file"),
         (lambda: ht.categories({"a": "A"}, labels=["A"]), "given twice"),
         (lambda: ht.bins(0, 100), "bins need `step`"),
-        (lambda: ht.bins(0, 100, step=5, edges=[0, 1]), "and in another way"),
+        (lambda: ht.bins(0, 100, step=5, edges=[0, 1]), "and by another setting"),
         (lambda: ht.bins(0, 100, step=7), "Take stop = 98 or stop = 105"),
         (lambda: ht.times("2024-01-01", "2025-01-01", every="day"), "not a step of time"),
         (lambda: ht.integers(0, 9, outside="nearest"), "not a rule"),

@@ -374,7 +374,7 @@ def test_what_duckdb_cannot_compute_is_refused_whatever_the_rows_hold(
 ) -> None:
     read = read_condition(condition, engine)
     for rows in ("SELECT * FROM data", "SELECT * FROM data WHERE false"):
-        with pytest.raises(ht.BadQuery, match="on values of which DuckDB cannot compute every one"):
+        with pytest.raises(ht.BadQuery, match="on values, and DuckDB cannot compute it for every value"):
             total_condition(condition, read, rows, engine)
 
 

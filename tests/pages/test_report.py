@@ -106,7 +106,7 @@ def test_nothing_counts_values_that_nobody_lists(tmp_path: Path) -> None:
     )  # fmt: skip
     text = written(made, tmp_path / "a.md")
 
-    assert "How many combinations there may be is not limited." in text
+    assert "The number of possible combinations is not limited." in text
     assert "combinations in all" not in text
     assert "What epsilon = 1 and delta = 1e-6 means: suppose" in text
     assert "in occupied cells alone, in each" not in text

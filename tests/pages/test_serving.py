@@ -3,13 +3,14 @@
 import json
 from collections.abc import Iterator
 from http.client import HTTPConnection
+from pathlib import Path
 from threading import Thread
 
 import pytest
 
 import hushtable as ht
 from hushtable.pages.serving import PageServer, reply_to
-from tests.pages.clinic import LABELS
+from tests.pages.clinic import LABELS, domain, visits
 
 TOKEN = "0123456789abcdef"
 
@@ -60,6 +61,22 @@ def test_another_name_for_this_machine_reaches_nothing(server: PageServer) -> No
     assert fetch(server, f"/{TOKEN}/", host="harm.example")[0] == 404
     assert fetch(server, f"/{TOKEN}/ask", body={"by": "region"}, host="harm.example")[0] == 404
     assert fetch(server, "/wrong/ask", body={"by": "region"})[0] == 404
+
+
+def test_a_refusal_names_where_a_model_is_offered(tmp_path: Path) -> None:
+    """The page has no setting `model`, so it names the command and the method that have one."""
+    cube = ht.publish(
+        visits(visits=1_000),
+        domain=domain(),
+        epsilon=1,
+        size=100,
+        structure=ht.Marginals(["region"], ["reason"]),
+        output=tmp_path / "cube.parquet",
+        ledger=False,
+    )
+
+    refused = reply_to(cube, {"by": "region, reason"})["error"]
+    assert "`hushtable query --model` and `release.by(..., model=True)` add" in refused
 
 
 def test_nothing_but_pages_and_questions_is_understood(server: PageServer) -> None:

@@ -79,7 +79,7 @@ def test_warnings_are_shown_and_are_no_failure() -> None:
     [
         ((), 2, "a plan of them needs an assumption"),
         ((*EXPECTED, "--profile", "counts.csv"), 2, "a plan was given more than one assumption"),
-        (EXPECTED[:4], 2, "one of three expected numbers is missing"),
+        (EXPECTED[:4], 2, "mean and standard deviation, and one is missing"),
         (("--profile", "none.csv"), 2, "none.csv: it cannot be read"),
         ((*EXPECTED, "-o", "a.png"), 2, "--output goes with --sweep"),
         ((*EXPECTED, "--sweep", "-o", "a.txt"), 3, "ends in .png or .svg"),

@@ -265,7 +265,7 @@ def test_an_older_release_may_be_taken_as_a_model(tmp_path: Path) -> None:
     ("settings", "error", "said"),
     [
         ({"expect_cells": None, "expect_mean": None, "expect_sd": None}, ht.BadPlan, "needs an assumption"),
-        ({"expect_sd": None}, ht.BadPlan, "one of three expected numbers is missing"),
+        ({"expect_sd": None}, ht.BadPlan, "mean and standard deviation, and one is missing"),
         ({"like": "a", "profile": "b"}, ht.BadPlan, "more than one assumption"),
         ({"like": "a", "expect_sd": 3}, ht.BadPlan, "more than one assumption"),
         ({"profile": 7}, ht.BadMethod, "profile is a int, not a Profile or a path"),
@@ -273,7 +273,7 @@ def test_an_older_release_may_be_taken_as_a_model(tmp_path: Path) -> None:
         (
             {"expect_cells": 10**7},
             ht.BadPlan,
-            "10,000,000 occupied cells are assumed, of 1,000,000 there are",
+            "10,000,000 occupied cells are assumed, and the domain has 1,000,000 cells",
         ),
         ({"expect_mean": 0}, ht.BadPlan, "an expected mean of 0 makes no sense"),
         ({"epsilon": 0}, ht.BadNumber, "epsilon=0 is not above 0"),

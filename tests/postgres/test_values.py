@@ -204,7 +204,7 @@ def test_a_row_that_stops_a_view_is_not_quoted(server: Server, refuse: Refuse) -
 
     error = refuse(ServerRows(Address(server.url()), "numbers"), domain=X, rows_are_units=True)
 
-    assert "PostgreSQL failed on the way" in str(error)
+    assert "PostgreSQL failed while it sent rows" in str(error)
 
 
 def test_dates_reach_the_attributes_of_a_domain(server: Server) -> None:

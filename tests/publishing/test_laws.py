@@ -134,7 +134,7 @@ def test_thresholds_show_occupied_cells_alone(law: str, cutoff: int, tmp_path: P
             {"law": "gaussian-stability", "summary": ht.Filter(cutoff=21), "size": None} | APPROXIMATE,
             "below 22",
         ),
-        ({"law": "gaussian-stability", "summary": "everything"} | APPROXIMATE, "takes a filter"),
+        ({"law": "gaussian-stability", "summary": "everything"} | APPROXIMATE, "goes with filter"),
         ({"law": "gaussian-stability", "unit": ht.Unit("town", max_rows=3)} | APPROXIMATE, "by 1 each"),
         ({"epsilon": 1, "law": "laplace"}, "is not a known law of noise"),
     ],

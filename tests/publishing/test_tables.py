@@ -267,8 +267,8 @@ def test_sql_adds_up_one_table(tmp_path: Path) -> None:
         ({"ask": ["twon"]}, "Did you mean 'town'"),
         ({"ask": ["week(day)"]}, "has no level 'week'"),
         ({"ask": []}, "names no questions"),
-        ({"ask": ["town"], "structure": "cells"}, "structure does so too"),
-        ({"ask": ["town"], "summary": ht.Priority(size=5), "size": None}, "summary does so too"),
+        ({"ask": ["town"], "structure": "cells"}, "and so does structure"),
+        ({"ask": ["town"], "summary": ht.Priority(size=5), "size": None}, "and so does summary"),
         ({"ask": ["town"], "size": None}, "questions need a size"),
     ],
 )

@@ -60,7 +60,7 @@ def publish(folder: Path, rows: Any = None, domain: ht.Domain = WORDS, **words: 
         ({"structure": ht.Tables("word", "day")}, "or declare categories for 'word'"),
         ({"ask": ["word"], "size": 10}, "`ask` asks for more"),
         ({"total_share": "1/50"}, "`total_share` asks for more"),
-        ({"summary": ht.Priority(size=10), "size": None}, "takes a filter"),
+        ({"summary": ht.Priority(size=10), "size": None}, "goes with filter"),
         ({"sum_column": "day", "clamp": (0, 2)}, "by 1 each"),
         ({"sum_column": "day", "clamp": (0, 1)}, "is for counts"),
         ({"unit": ht.Unit("person", max_rows=2)}, "by 1 each"),

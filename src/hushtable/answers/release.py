@@ -93,9 +93,10 @@ class Release(ReleaseFile):
         ==================================  ==============================================================
 
         `corrected=False` leaves out the correction by the noisy total, which releases with a cutoff get.
-        Intervals hold for any cells, whatever a cutoff hid. `assume="even"` gives narrower ones, which hold
-        only where hidden counts are spread evenly, or differ between groups as published ones do; it changes
-        nothing where an interval needs no assumption. `Estimate.assumes` says which it is.
+        Intervals hold for any cells, whatever a cutoff hid. `assume="even"` gives narrower intervals.
+        These hold only if hidden counts are spread evenly, or differ between groups as published counts do.
+        Where an interval needs no assumption, `assume` changes nothing. `Estimate.assumes` names the
+        assumption of an answer, if it has one.
         A release of a tree answers boxes, one condition for each attribute, from the nodes that make them up.
         A sketch answers for up to 10^7 cells; `combine="median"` takes the median of its rows for their mean.
         """
@@ -279,8 +280,8 @@ class Release(ReleaseFile):
 
         Of several tables, `release` is the smallest that has the columns which the query names, and
         `release_tables` has the rows of all: sums over it would count everybody several times.
-        Sums of `weight` are estimates, of dyadic ranges those on one level; `total` and `by` say how far to
-        trust them. The text reaches nothing but these rows.
+        A sum of `weight` is an estimate; of dyadic ranges, sum the rows of one level only. `total` and `by`
+        say how far to trust it. The text reaches nothing but these rows.
         """
         from hushtable.answers.running import run_sql
         from hushtable.answers.tables.listing import tables_of
@@ -377,7 +378,7 @@ class Release(ReleaseFile):
         confidence: float = 0.95,
         overwrite: bool = False,
     ) -> None:
-        """Write a report for those who sign this release off: as .html, .md, or .pdf where Chromium is.
+        """Write a report for those who approve this release: .html, .md, or .pdf if Chromium is installed.
 
         It says who is protected and how, the cost, what was published and why, how accurate each table is
         beside what was planned, and which checks were run, and has a place for names. With `ledger`, an
@@ -423,7 +424,7 @@ class Release(ReleaseFile):
     def thin(self, *, size: int, output: str | PathLike[str], overwrite: bool = False) -> Release:
         """Write a smaller release of at most `size` rows to `output`, and return it. It costs no epsilon.
 
-        It has the law of a release for which so few rows had been asked at first, and its terms say so.
+        Its rows have the same law as if so few rows had been asked for at first, and its terms say so.
         """
         # Thinning draws lots, so it lives with what draws noise. It is looked up when it is first asked for:
         # whoever opens and asks a release loads none of that (tests/answers/test_making.py).

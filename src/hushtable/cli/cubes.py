@@ -37,11 +37,18 @@ def summaries_in_words(parts: tuple[Part, ...], called: str = "marginal") -> str
 
 
 def rules_in_words(parts: tuple[Part, ...]) -> str | None:
-    """Return which rules chose settings, or None if the owner chose them all."""
-    rules = list(dict.fromkeys(printable(part.rule) for part in parts if part.rule is not None))
+    """Return what the rules that chose settings do, and their names; None if the owner chose all settings."""
+    from hushtable.methods.tuning import AUTO_CUTOFF, WHOLE
+
+    meant = {
+        WHOLE: f"all cells where there is room for them ({WHOLE})",
+        AUTO_CUTOFF: f"a cutoff with which at most about a tenth of the rows are noise alone ({AUTO_CUTOFF})",
+    }
+    rules = list(dict.fromkeys(part.rule for part in parts if part.rule is not None))
     if not rules:
         return None
-    return f"chosen from public facts by the rule{'s' * (len(rules) > 1)} {' and '.join(rules)}"
+    said = (meant.get(rule, f"as the rule {printable(rule)} says") for rule in rules)
+    return f"chosen from public facts: {'; '.join(said)}"
 
 
 def marginals_table(release: Release) -> Table:
@@ -106,7 +113,9 @@ def below_marginals(release: Release) -> str:
             f" No noisy count of a {release.terms.structure.part} lies below its cutoff in absolute value."
         )
     if any(part.threshold is not None for part in release.terms.parts):
-        said += " Noisy counts below the threshold were sampled, and each one in the file stands for as much."
+        said += (
+            " Noisy counts below the threshold were sampled; each one in the file stands for the threshold."
+        )
     return f"{said} Long numbers are rounded."
 
 

@@ -138,7 +138,9 @@ def bins(
     given = {"start": start, "stop": stop, "step": step}
     if edges is not None:
         if any(each is not None for each in (*given.values(), levels)):
-            raise BadDomain("bins are given by edges and in another way", "Write ht.bins(edges=[0, 18, 65]).")
+            raise BadDomain(
+                "bins are declared by edges and by another setting", "Write ht.bins(edges=[0, 18, 65])."
+            )
         return _declared("bins", {"edges": _list(edges)}, column, missing, outside)
     if None in given.values():
         fact = f"bins need {' and '.join(f'`{name}`' for name, each in given.items() if each is None)}"

@@ -275,7 +275,7 @@ class Domain:
     def of(self, places: Sequence[int]) -> Domain:
         """Return the domain of the attributes at these places: of a marginal table.
 
-        Guarantee: it reads the same rows by the same rules where a table of all attributes is added up.
+        Guarantee: a table of all attributes, added up to these, reads the same rows by the same rules.
         """
         return replace(self, attributes=tuple(self.attributes[place] for place in places))
 

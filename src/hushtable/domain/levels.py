@@ -54,7 +54,7 @@ class CategoryLevel:
             alone = not isinstance(code, int)
         if not alone:
             fact = f"the category {shown(other)} of a rule is not by itself at level {shown(self.name)}"
-            hint = f"There, {shown(other)} and no other value must lie in {shown(other)}; rename one of them."
+            hint = f"Let the level's value {shown(other)} hold this category alone, or rename one of the two."
             raise BadDomain(fact, hint)
         if isinstance(place, int):
             return self

@@ -78,7 +78,7 @@ class Unit:
         return {"column": self.column, **{name: most for name, most in bounds.items() if most is not None}}
 
     def changes(self, largest: int) -> Sensitivities:
-        """Return what one unit changes in the cells, where one row changes one of them by up to `largest`."""
+        """Return what one unit changes in the cells if one row changes one cell by up to `largest`."""
         if self.max_rows is not None:  # all of them may be in one cell
             return Sensitivities.of_rows(largest * self.max_rows)
         assert self.max_cells is not None
@@ -125,7 +125,7 @@ class Measure:
             if self.sum_column is not None:
                 raise BadSettings("counting", ("count_column", "sum_column"))
             if self.unit is not None:
-                why = "Counts do not tell whom they are of, so the promise is for each counted person."
+                why = "Counts do not say which people they count, so each counted person is protected."
                 raise BadSettings("counting", ("count_column", "unit"), why=why)
         if (self.sum_column is None) != (self.clamp is None):
             given, other = ("sum_column", "clamp") if self.clamp is None else ("clamp", "sum_column")

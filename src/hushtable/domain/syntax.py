@@ -166,7 +166,9 @@ def _categories(table: Mapping[str, Any], place: Place | None) -> tuple[Categori
         pairs = levels
         levels = {name: said for name, said in pairs if isinstance(name, str)}
         if len(levels) != len(pairs):
-            raise BadDomain("two levels have one name, or one has none", "Give each a name of its own.")
+            raise BadDomain(
+                "two levels have the same name, or a level has none", "Give each a name of its own."
+            )
     if not isinstance(levels, Mapping):
         hint = "Write { tract = ..., county = ... }, from fine to coarse."
         raise BadDomain(f"levels = {shown(levels)} is not a table of names", hint)

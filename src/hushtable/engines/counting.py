@@ -55,8 +55,8 @@ def count(
     =============================  =====================================================================
 
     `where` keeps the rows for which a condition on their own columns holds. `query` selects, renames and
-    computes columns of one table row by row; it calls the rows of files and objects `data`. Anything more
-    needs `rows_are_units`: then it is a row of the query's result that a release protects.
+    computes columns of one table row by row; it calls the rows of files and objects `data`. Any other
+    query needs `rows_are_units`: then a release protects each row of the query's result.
 
     >>> import hushtable as ht
     >>> import pyarrow as pa

@@ -36,7 +36,8 @@ class FilePart:
         first = self.before is None
         digest = first or (isinstance(self.before, str) and bool(_DIGEST.fullmatch(self.before)))
         if not numbers or not digest or first != (self.number == 0):
-            fact = f"it is part {shown(self.number)} of {shown(self.of)}, behind {shown(self.before)}"
+            place = f"part {shown(self.number)} of {shown(self.of)}"
+            fact = f"it says that it is {place} and comes after {shown(self.before)}"
             raise BadRelease(fact, "Get the folder again from its publisher, or ask whoever made it.")
 
     def __str__(self) -> str:

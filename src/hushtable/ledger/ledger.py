@@ -365,10 +365,10 @@ class Ledger:
         """Spend `cost` on the release that `what` describes, and return the number of its entry.
 
         `cost` is an `ht.Cost`, or a number: pure epsilon. `unit` is whom the release protects; left out, a
-        unit of the ledger, or "row" where none is stated yet, as in `publish`. For another unit that has a
-        declared bound, the cost is that of a group of so many (`Cost.times`). `name` is that of the release;
-        with `times_before`, it is charged only if it was charged so often before, so that of several
-        processes that want to make it, one does.
+        unit of the ledger, or "row" where none is stated yet, as in `publish`. Another unit needs a
+        declared bound, and the charge is then the cost of a group of so many (`Cost.times`). `name` is the
+        name of the release. With `times_before`, the release is charged only if it was charged so often
+        before: if several processes want to make it, only one does.
 
         Guarantee: when it returns, the charge is on the disk; with `BudgetExceeded`, nothing has changed.
         """
@@ -386,8 +386,8 @@ class Ledger:
     def declare(self, unit: str, *, most: int) -> None:
         """Declare that one unit of this ledger has at most `most` of another unit, for ever.
 
-        A release that protects that other unit then costs what it costs a group of so many: `most` times its
-        epsilon, `most` squared times its rho (`Cost.times`). The bound must be true of the data: nobody
+        A release that protects the other unit is then charged as for a group of `most`: `most` times its
+        epsilon, or `most` squared times its rho (`Cost.times`). The bound must be true of the data: nobody
         checks it, and nothing enforces it. Where it is not true of somebody, the ledger says less than what
         was spent on them.
         """

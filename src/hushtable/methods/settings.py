@@ -39,7 +39,8 @@ class Ways(Protocol[_Chosen]):
 class Method(Protocol):
     """Which noisy counts are published.
 
-    `filters`: none below the cutoff is. `samples`: those below the threshold are, by chance.
+    `filters`: no count below the cutoff is published. `samples`: counts below the threshold are
+    published at random.
     """
 
     name: ClassVar[str]  # as the owner and the file give it

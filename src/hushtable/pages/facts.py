@@ -232,7 +232,7 @@ def size_in_words(terms: Terms, rows: int) -> str:
     """Return how much was published."""
     row = terms.structure.row
     if terms.domain.unlisted:
-        return f"{rows:,} published rows; how many {row}s there may be is not limited"
+        return f"{rows:,} published rows; the number of possible {row}s is not limited"
     if not terms.law.noises_empty:
         cells = cells_in_words(terms.units_total)
         return f"{rows:,} published rows, of {cells} {row}s; those that somebody is in got noise"

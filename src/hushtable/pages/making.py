@@ -49,7 +49,7 @@ def write_page(page: str, path: str | PathLike[str], *, overwrite: bool) -> None
     place = Path(path)
     if place.suffix.lower() not in (".html", ".htm"):
         hint = "Give it a name that ends in .html."
-        raise BadOutput("its name does not say that it is a page", hint, file=str(path))
+        raise BadOutput("its name does not end in .html", hint, file=str(path))
     with new_file(place, overwrite=overwrite, check=only(is_page, "a page by hushtable")) as file:
         file.write(page.encode())
 

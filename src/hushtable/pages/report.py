@@ -397,7 +397,7 @@ def _declared(terms: Terms) -> Section:
     blocks: list[DocumentBlock] = [Table("Attributes, declared by the publisher", head, rows)]
     if more:
         blocks.append(Text(f"{more:,} more attributes are in the file."))
-    combined = "How many combinations there may be is not limited."
+    combined = "The number of possible combinations is not limited."
     if not terms.domain.unlisted:
         combined = f"{cells_in_words(terms.domain.cells_total)} combinations in all."
     blocks.append(Text(combined))

@@ -30,7 +30,7 @@ def kind_of(path: str | PathLike[str]) -> str:
     kind = Path(path).suffix.lower()
     if kind not in ENDINGS:
         hint = "Give it a name that ends in .html, .md or .pdf."
-        raise BadOutput("its name does not say which format it is to have", hint, file=str(path))
+        raise BadOutput("its name does not end in a known format", hint, file=str(path))
     if kind == ".pdf":
         browser()
     return kind

@@ -132,7 +132,7 @@ def compare_laws(
     declared = finest if level is None else finest.at(level)
     cost = Cost(epsilon=epsilon, delta=delta)
     if not cost.delta:
-        raise BadChoice("without a delta there is one law", "Give `delta`, as in 1e-9.")
+        raise BadChoice("without a delta only one law of noise is possible", "Give `delta`, as in 1e-9.")
     one = Measure(unit=unit).sensitivities
     if one.per_cell != 1:
         fact = "laws are compared for units that change each cell by 1"

@@ -42,7 +42,7 @@ def check_values(domain: Domain, law: type[NoiseLaw]) -> None:
             "that no row has, so all of them must be listed"
         )
         hint = (
-            "Give `epsilon` and `delta`, and no `law`: then nothing but values that many have in common is "
+            "Give `epsilon` and `delta`, and no `law`: then only values that many people share are "
             "shown. Or declare categories."
         )
         raise BadChoice(fact, hint)

@@ -538,7 +538,7 @@ def _assumed(
     cells, mean, sd = expected
     if cells is None or mean is None or sd is None:
         hint = "Give expected cells, mean and standard deviation together."
-        raise BadPlan("one of three expected numbers is missing", hint)
+        raise BadPlan("an assumption needs cells, mean and standard deviation, and one is missing", hint)
     return Profile.normal(cells=cells, mean=mean, sd=sd)
 
 
@@ -559,7 +559,7 @@ def planned(
 ) -> Plan:
     """Return the plan for a release of `size` rows; fewer `cutoffs` are quicker."""
     if profile.occupied > cells_total * (1 + 1e-9):
-        fact = f"{profile.occupied:,.0f} occupied cells are assumed, of {cells_total:,} there are"
+        fact = f"{profile.occupied:,.0f} occupied cells are assumed, and the domain has {cells_total:,} cells"
         raise BadPlan(fact, "Assume fewer, or check the domain.")
     law = law_named(law_name)
     rows = law.budget(cost) - total_budget

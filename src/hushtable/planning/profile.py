@@ -81,7 +81,7 @@ class Profile:
 
     @classmethod
     def normal(cls, *, cells: float, mean: float, sd: float) -> Profile:
-        """Return the profile of so many cells whose counts have this mean and deviation, whole and from 1 on.
+        """Return the profile of so many cells whose whole counts from 1 on have this mean and deviation.
 
         They are normal. Where a normal law would have a part below 1 that moves the mean, they are 1 and a
         log-normal law instead, which has the mean and the deviation that were given.

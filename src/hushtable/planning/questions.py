@@ -371,7 +371,7 @@ def weighed_groups(domain: Domain, ask: object) -> list[tuple[tuple[Item, ...], 
     """Return questions for groups, each with its weight; ranges are refused, which a hierarchy is not for."""
     questions = asked_questions(domain, ask)
     if any(question.ranges for question in questions):
-        fact = "ranges are asked for, and a hierarchy is for groups"
+        fact = "the questions ask for ranges, and a hierarchy answers only groups"
         raise BadChoice(fact, "Leave `:ranges` out; a level of runs serves ranges, as in 16(day).")
     return [(question.items, question.weight) for question in questions]
 

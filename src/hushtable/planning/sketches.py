@@ -85,7 +85,7 @@ class SketchErrors:
 class SketchPrediction:
     """What to expect of a count sketch. Made by `Plan.sketch`; printed, it is a table beside cells.
 
-    Errors are for sets of so many cells by chance; those of one occupied cell are beside them.
+    Errors are for random sets of so many cells; those of one occupied cell are beside them.
     """
 
     plan: Plan  # of as many rows

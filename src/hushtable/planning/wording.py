@@ -198,7 +198,7 @@ def _ranges(plan: Plan, tree: Prediction) -> str:
         lines.append([name, *errors, percent(exp(each.score)), *rows])
     said = (
         "Size of the error to expect, for sums over ranges in the order of the attributes, if occupied cells "
-        "lie at random. Among cells, a range is then a set like any other (mean: as a share of what ranges "
+        "lie at random. A range is then like any other set of cells (mean: as a share of what ranges "
         "hold). Where people lie close together, a tree is mostly better than this, and cells with a cutoff "
         "may be many times worse:"
     )

@@ -116,7 +116,7 @@ def check_of(path: str | PathLike[str], *, formats: str = ", ".join(_METADATA)) 
     kind = Path(path).suffix.lower()
     if kind not in _METADATA or kind not in formats:
         hint = f"Give it a name that ends in {formats}."
-        raise BadOutput("its name does not say which format it is to have", hint, file=str(path))
+        raise BadOutput("its name does not end in a known format", hint, file=str(path))
     return only(is_picture(kind), f"a picture by hushtable as {kind[1:]}")
 
 

@@ -190,7 +190,7 @@ def threshold_choice(law: NoiseLaw, *, size: int | None, wanted: Any = None) -> 
     name = getattr(wanted, "name", None) or ("filter" if size is None else "filter-priority")
     given = getattr(wanted, "cutoff", None)
     if name not in ("filter", "filter-priority") or (name == "filter") != (size is None):
-        fact = f"noise of the law {law.name!r} takes a filter, or a size and filter-priority"
+        fact = f"noise of the law {law.name!r} goes with filter, or with filter-priority and a size"
         raise BadChoice(fact, "Leave `summary` out.")
     if given not in (None, AUTO) and given < least:
         fact = f"a cutoff of {given} is below {least:,}, which epsilon and delta ask for"
@@ -310,7 +310,7 @@ def check_ask(ask: object, **others: object) -> None:
     """Raise where questions are asked, and something else says what is published."""
     for name, value in others.items():
         if ask is not None and value is not None:
-            fact = f"questions choose what is published, and {name} does so too"
+            fact = f"the questions choose what is published, and so does {name}"
             raise BadChoice(fact, f"Leave {name} or the questions out.")
 
 

@@ -37,7 +37,7 @@ def export_release(release: ReleaseFile, path: str | PathLike[str], *, overwrite
     kind = Path(path).suffix.lower()
     if kind not in _WRITERS:
         hint = f"Give it a name that ends in {', '.join(_WRITERS)}."
-        raise BadOutput("its name does not say which format it is to have", hint, file=str(path))
+        raise BadOutput("its name does not end in a known format", hint, file=str(path))
     rows = labelled(release)
     known = f"an export of a release as {kind[1:]} with the same columns"
     check = only(is_table(kind[1:], "export", rows.column_names), known)

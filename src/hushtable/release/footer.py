@@ -46,7 +46,7 @@ DOMAIN_KEY = "hushtable.domain"
 PART_KEY = "file_part"  # `parts` are the marginals of a cube
 
 _LARGEST_PLAIN_DOMAIN = 1 << 22  # characters; a longer footer slows every tool that opens the file
-UNKNOWN = "its footer is of no known kind"
+UNKNOWN = "its footer is of an unknown kind"
 _LONGEST_MESSAGE = 500  # characters
 _DAMAGED = "Get the file again from its publisher, or ask whoever made it."
 

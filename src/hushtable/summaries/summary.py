@@ -63,7 +63,7 @@ class Summary:
     def thin(
         self, *, size: int | None = None, cutoff: Rational | None = None, threshold: Rational | None = None
     ) -> Summary:
-        """Return a smaller summary of the same noisy table: post-processing, free.
+        """Return a smaller summary of the same noisy table. This is post-processing and costs no privacy.
 
         ================  ================================================================================
         setting           result

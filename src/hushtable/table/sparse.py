@@ -73,7 +73,7 @@ class SparseTable:
     def from_cells(
         cls, space: KeySpace, keys: Keys, counts: NDArray[np.int64], *, sensitivity: Sensitivities | None
     ) -> SparseTable:
-        """Return a table of keys that are in order already, each once, with counts that are not 0.
+        """Return a table of different keys, already in order, with counts that are not 0.
 
         `sensitivity` is what one unit changes in it; None where nobody knows. It has no default: whoever
         makes a table of another one must say what becomes of it.

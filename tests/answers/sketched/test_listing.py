@@ -68,7 +68,7 @@ def test_codes_of_any_size_are_listed() -> None:
         ),
         (
             "a = 1 OR b = 1",
-            "these cells lie among 40,000,000 combinations of values, all of which would be looked at.\n"
+            "these cells lie among 40,000,000 combinations of values, and each would be looked at.\n"
             "A sketch answers for cells that are listed, up to 10,000,000. "
             "Of an OR, ask for parts that do not overlap.",
         ),

@@ -222,7 +222,7 @@ COLUMNS = [
     Case(
         "count and unit",
         value(TABLE),
-        "exactly one of `count_column` and `unit`. Give one and leave the other out. Counts do not tell whom",
+        "exactly one of `count_column` and `unit`. Give one and leave the other out. Counts do not say which",
         ht.BadSettings,
         {"count_column": "n", "unit": ht.Unit("name", max_rows=1)},
     ),

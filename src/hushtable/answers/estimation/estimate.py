@@ -37,7 +37,7 @@ class Estimate:
 
     @property
     def uncertain(self) -> float:
-        """How far the last digits that are worth printing go."""
+        """The standard error, or half of a narrower interval: it decides how many digits are shown."""
         return uncertainty(self.standard_error, self.low, self.high)
 
     def _repr_html_(self) -> str:

@@ -121,7 +121,7 @@ class HierarchyAnswers(Answerer):
         """Return whole numbers for all rows of the release, which add up."""
         total = self._total
         if total > LARGEST_NOISY:  # no count is larger, and numbers of 64 bits hold it
-            fact = f"the total of this release is {total:.3g}, which no count is"
+            fact = f"the total of this release is {total:.3g}, and no count can be so large"
             raise BadQuery(fact, "Ask whoever made it.")
         return np.concatenate([level.numbers for level in whole_levels(self._fit, total=round(total))])
 

@@ -55,5 +55,5 @@ def check_listable(selection: Selection) -> None:
         )
     among = prod(selection.codes(place).size for place in range(len(selection.domain.shape)))
     if among > MOST_CELLS:
-        fact = f"these cells lie among {among:,} combinations of values, all of which would be looked at"
+        fact = f"these cells lie among {among:,} combinations of values, and each would be looked at"
         raise BadQuery(fact, hint + "Of an OR, ask for parts that do not overlap.")

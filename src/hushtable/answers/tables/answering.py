@@ -66,8 +66,8 @@ _ROWS = (
 )
 _FITTED = "The estimate combines all tables that are published whole"
 _CUT = (
-    "The condition cuts through values that they do not tell apart. The interval covers the true answer, "
-    "whatever lies on either side; the estimate spreads the counts evenly."
+    "The condition cuts through values that these tables do not tell apart. The interval covers the true "
+    "answer, whatever lies on either side; the estimate spreads the counts evenly."
 )
 _BY_MODEL = "model"  # where numbers come from, if no table has what is asked for
 _UNMEASURED = "No table has what is asked for, so there is no estimate and no interval."
@@ -561,7 +561,7 @@ class TableAnswers(Answerer):
     def _many(self, question: Question) -> GroupsAnswered:
         """Return the groups that have rows, where there are too many to list."""
         if question.model:
-            fact = f"a model answers for up to {MOST_GROUPS:,} groups, and these are more"
+            fact = f"a model answers for up to {MOST_GROUPS:,} groups, and the question has more"
             raise BadQuery(fact, "Ask about fewer attributes, or leave `model` out.")
         axes = [*question.items, *(Item(place) for place in question.selection.attributes)]
         part = next(self._sparse(axes), None)
@@ -608,7 +608,10 @@ class TableAnswers(Answerer):
         fact = f"no {self._space.structure.part} of this release has {names}{together}"
         hint = f"Ask about the attributes of one of {', '.join(labels)}"
         if all(any(margin.axes for margin in self._margins([item])) for item in wanted):
-            hint += ". For groups, `model` adds what these tables suggest, without an interval"
+            hint += (
+                ". For groups, `hushtable query --model` and `release.by(..., model=True)` add what these "
+                "tables suggest, without an interval"
+            )
         return BadQuery(fact, f"{hint}.")
 
 

@@ -123,7 +123,7 @@ def check_calls(
                     f"constants.\n{policy.allowed}"
                 )
                 words = quoted(call.name) if call.name else "a cast"
-                fact = f"{policy.name} uses {words} on values of which DuckDB cannot compute every one"
+                fact = f"{policy.name} uses {words} on values, and DuckDB cannot compute it for every value"
                 raise BadQuery(fact, hint)
             _STOOD.add(key)
 

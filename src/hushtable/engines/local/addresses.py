@@ -53,7 +53,7 @@ class Address:
         odd = not url.isprintable() or " " in url or not _PLACE.fullmatch(place)
         # What is out of place may be a part of a password, so nothing of it is said.
         if odd or not all(equals for _, equals, _ in pairs):
-            raise BadChoice("the address of the database is no URL as PostgreSQL reads it", _HOW)
+            raise BadChoice("PostgreSQL cannot read the address of the database as a URL", _HOW)
         self.settings = frozenset(unquote(name) for name, _, _ in pairs)
         kept = "&".join(f"{name}={value}" for name, _, value in pairs if unquote(name) in _PLAIN)
         named = user.partition(":")[0]

@@ -21,7 +21,7 @@ SERVER_LOST = (
     "Give the command again when the server answers: nothing of what was read is kept.",
 )
 SERVER_FAILED = (
-    "PostgreSQL failed on the way",
+    "PostgreSQL failed while it sent rows",
     "What it says may quote rows, so it is not shown: run the same SELECT in psql to see it.",
 )
 SERVER_STOPPED = (

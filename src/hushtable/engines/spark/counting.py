@@ -289,7 +289,7 @@ def check_ends(frame: DataFrame) -> None:
 def check_row_by_row(request: CountRequest) -> None:
     """Raise where a query would need more rows than a worker sees."""
     if request.query is not None and request.rows_are_units:
-        fact = "a query over whole tables is not run by workers, who see a part of the rows each"
+        fact = "a query over whole tables cannot run on workers: each worker sees only a part of the rows"
         raise BadQuery(fact, "Prepare the rows with Spark itself, and pass that DataFrame without a query.")
 
 
