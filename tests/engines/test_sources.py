@@ -17,6 +17,7 @@ import pytest
 
 import hushtable as ht
 from hushtable.domain.attributes import Attribute, Categories, Integers
+from hushtable.engines.sliced.engine import LEAST_MEMORY, closed_at_last, connect
 from tests.engines.reference import counts_of
 
 DOMAIN = ht.Domain(
@@ -262,3 +263,23 @@ def test_a_query_in_sqlite_is_run_by_the_engine_that_checked_it(tmp_path: Path) 
     ):
         with pytest.raises(ht.HushtableError):
             ht.count(path, domain=DOMAIN, query=query)
+
+
+def test_rows_that_come_as_a_stream_are_looked_up_and_not_kept(tmp_path: Path) -> None:
+    """DuckDB does not know how long a stream is, and would take it for the shorter side of a join."""
+    schema = pa.schema([("place", pa.string())])
+    stream = pa.RecordBatchReader.from_batches(schema, iter(()))
+    places = pa.table({"value": [str(number) for number in range(1000)], "code": range(1000)})
+    sql = "SELECT code FROM stream LEFT JOIN places ON stream.place = places.value"
+
+    def plan(*, enabled: bool) -> str:
+        with closed_at_last(connect(memory=LEAST_MEMORY, threads=1, folder=tmp_path)) as connection:
+            connection.register("stream", stream)
+            connection.register("places", places)
+            if enabled:
+                connection.execute("RESET disabled_optimizers")
+            ((_, text),) = connection.execute(f"EXPLAIN {sql}").fetchall()
+            return str(text)
+
+    assert "LEFT" in plan(enabled=False)
+    assert "RIGHT" in plan(enabled=True)  # else this test sees nothing

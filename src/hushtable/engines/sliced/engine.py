@@ -62,11 +62,14 @@ def row_by_row(*, sharing: bool = True, filtering: bool = False) -> str:
     """Return SQL that lets DuckDB plan by no other rows than the one at hand.
 
     Statistics of a file speak of many rows, and say nothing of NaN: where a condition is settled by them, or
-    a filter passes over rows, it is other rows that decide. `filtering` lets filters be moved all the same: a
-    query that joins would take for ever without. `sharing` lets common parts of expressions be computed once.
+    a filter passes over rows, it is other rows that decide. Joins look up values in short tables as they are
+    written: DuckDB takes a stream of rows for shorter than any table, and would keep all of it in memory.
+    `filtering` lets filters be moved and joins be turned all the same: a query that joins would take for ever
+    without. `sharing` lets common parts of expressions be computed once.
     """
     off = ["statistics_propagation", "row_group_pruner"]
-    off += ["filter_pushdown"] * (not filtering) + ["common_subexpressions"] * (not sharing)
+    off += ["filter_pushdown", "build_side_probe_side"] * (not filtering)
+    off += ["common_subexpressions"] * (not sharing)
     return f"SET disabled_optimizers = '{','.join(off)}'"
 
 
