@@ -31,8 +31,8 @@ def against_copying(say: Say) -> Sheet:
         columns=("rows", "s", "COPY\ns", "from Parquet\ns", "of both"),
         note=(
             "Uniform: two integers of 10^6 values each. Text: two texts of 1,000 values, an integer of 51.\n"
-            "From the table to a release of\nepsilon 0.1, imports included. COPY: TO STDOUT (FORMAT binary) of "
-            "the same columns, by psql into nothing. From Parquet:\nthe same publication of the same rows "
+            "From the table to a release of epsilon 0.1, imports included. COPY: TO STDOUT (FORMAT binary)\n"
+            "of the same columns, by psql into nothing. From Parquet: the same publication of the same rows "
             f"from a file. The least of {_ROUNDS} times of each, in turns."
         ),
     )
