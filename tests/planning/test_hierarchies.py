@@ -89,7 +89,7 @@ def test_questions_say_how_a_plan_shares() -> None:
     found = ht.plan(DAYS, epsilon=1, size=2_000, structure=LEVELS, ask=["10(day)"])
 
     assert max(found.levels, key=lambda each: each.share).level == "10(day)"
-    with pytest.raises(ht.BadChoice, match="ranges are asked for"):
+    with pytest.raises(ht.BadChoice, match="the questions ask for ranges"):
         ht.plan(DAYS, epsilon=1, size=2_000, structure=LEVELS, ask=["day:ranges"])
 
 
